@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -134,6 +134,12 @@ integration-devcluster: setup prerequisites
 test-e2e: setup prerequisites prometheus chromium ## real kubelet and containers, the chart installed
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(BIN)/pytest tests/e2e'
 
+# what needs the network comes first: the namespace has no way out
+test-kind: setup prerequisites ## a real kind cluster with the node image built here, on a Docker of its own
+	$(PY) -m synergy_devcluster.kind prepare
+	$(IMAGES) --build-only && $(IMAGES) --build-only gpu-plugin
+	$(APART) $(BIN)/pytest tests/kind $(if $(LONG),-m long)
+
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'
 
@@ -205,15 +211,25 @@ storm: setup prerequisites
 recorder: setup prerequisites postgres
 	$(ON_DEVCLUSTER) env RECORDED_JOBS=200 $(BIN)/pytest tests/integration/dashboard/test_recorder_killed.py
 
-test-long: properties storm recorder chaos chaos-outage fidelity ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+# the whole demo on a real kind cluster
+demo-kind-test: setup prerequisites
+	$(MAKE) test-kind LONG=1
+
+test-long: properties storm recorder chaos chaos-outage fidelity demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster chaos-short
+	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster test-kind chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo
 
-demo-kind: setup ## the same on a kind cluster of kind-config.yaml (needs Docker, kind and Helm)
+demo-kind: setup ## the same on a kind cluster of kind-config.yaml: your Docker, kind and Helm, else its own
 	$(BIN)/kube-synergy demo --on kind
+
+kind-node-image: setup prerequisites ## a node image for kind, from Debian packages and programs built here
+	$(PY) -m synergy_devcluster.kind node-image
+
+kind-down: setup ## end the Docker that demo-kind started, with its cluster
+	$(PY) -m synergy_devcluster.kind down

@@ -1,4 +1,5 @@
-"""Stands for an accelerator where there is none: it takes its time for each step, beside the host, computing nothing.
+"""Replaces an accelerator on a machine without one: it takes its time for each step, beside the host, computing
+nothing.
 
 What a real device would compute the scripts compute on the host, small enough to cost next to nothing.
 """

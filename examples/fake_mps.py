@@ -1,6 +1,6 @@
-"""Stands for the MPS server of fake GPUs that several jobs have together: each is slowed by what the others do.
+"""Replaces the MPS server of fake GPUs that several jobs share: each is slowed by what the others do.
 
-Where a job has its fake GPU alone, its client only tells nvidia-smi (the devcluster's) what it does.
+If a job has its fake GPU alone, its client only reports its usage to nvidia-smi (the devcluster's).
 
 The device plugin of the devcluster gives all containers of a node one folder, with one in it for each GPU. A client has
 a file in those of its GPUs, which says how much it computes and is locked as long as the client lives. It is slowed as
@@ -84,7 +84,7 @@ class Client:
         self._folders, self._files = [], []
 
     def fault(self) -> None:
-        """What a kernel that reads beyond its memory does: nobody on the GPU goes on. Raises DeviceError."""
+        """What a kernel that reads beyond its memory does: all clients of the GPU fail. Raises DeviceError."""
         for file in self._files:
             _say(file, {**self._said, "fault": True})
         raise DeviceError("the kernel read memory that is not its own")
@@ -143,7 +143,7 @@ class Client:
 
 
 def _say(file: int, what: Mapping[str, float]) -> None:
-    """Always as long, so that whoever reads meanwhile finds the old words or the new ones."""
+    """Always of the same length: a concurrent reader finds the old words or the new ones."""
     os.pwrite(file, json.dumps(what).encode().ljust(_SAID), 0)
 
 

@@ -1,7 +1,7 @@
 """An ordinary PyTorch training script, with the two lines that make it a job: those with `state`.
 
-A small network with dropout learns to tell synthetic images apart. The data set dims each image by chance and adds
-noise. One process trains alone; several average their gradients (DDP), by gloo or on GPUs by NCCL.
+A small network with dropout learns to classify synthetic images. The data set dims each image by chance and adds noise.
+One process trains alone; several average their gradients (DDP), by gloo or on GPUs by NCCL.
 """
 
 import argparse

@@ -14,7 +14,7 @@ from support.api_server.crds import apply_crds
 from support.on_cluster.namespaces import fresh_namespace
 from support.on_cluster.tenants import all_allowed
 from synergy_cli.product import install
-from synergy_devcluster.node import gpus
+from synergy_devcluster import gpus
 from synergy_devcluster.programs.processes import wait_for
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient

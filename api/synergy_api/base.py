@@ -72,8 +72,8 @@ _QUANTITY_SCHEMA: dict[str, JsonValue] = {
 
 
 def short_exponents(*fields: str) -> str:
-    """CEL: none of the fields has an exponent of three digits. The API server evaluates rules even where the pattern
-    is violated, and a quantity such as 1e999999999 keeps it busy for minutes: this must stand before `quantity()`."""
+    """CEL: none of the fields has an exponent of three digits. The API server evaluates rules even where the pattern is
+    violated, and a quantity such as 1e999999999 keeps it busy for minutes: put this before `quantity()`."""
     return " && ".join(f"!string({field}).matches('[eE][+-]?[0-9]{{3}}')" for field in fields)
 
 

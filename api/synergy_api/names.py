@@ -45,7 +45,7 @@ EXIT_YIELDED: Final = 75
 
 RESOURCE_GPU: Final = "nvidia.com/gpu"
 RESOURCE_SHARED_GPU: Final = "nvidia.com/gpu.shared"
-"""What NVIDIA's device plugin calls the replicas of shared GPUs where it is told to rename them."""
+"""The name of shared GPUs' replicas if NVIDIA's device plugin renames them."""
 GPU_RESOURCES: Final = (RESOURCE_GPU, RESOURCE_SHARED_GPU)
 
 MAX_JOB_NAME: Final = 50
@@ -58,7 +58,8 @@ def service_name(job: str) -> str:
 
 
 def gang_secret_name(job: str, uid: str) -> str:
-    """Secret with the key that the workers of a job share; the uid tells it from that of an earlier job of the name."""
+    """Secret with the key that the workers of a job share; the uid distinguishes it from that of an earlier job of the
+    same name."""
     return f"{service_name(job)}-gang-{uid}"
 
 

@@ -16,7 +16,7 @@ class _Commands(LazyGroup):
         "devcluster": LazyCommand("synergy_devcluster.cli", "devcluster", "devcluster"),
         "calibrate": LazyCommand("synergy_cli.simulation.calibrate", "calibrate_command", "sim"),
         "forecast": LazyCommand("synergy_cli.planning.forecast", "forecast_command", "sim"),
-        "what-if": LazyCommand("synergy_cli.planning.forecast", "what_if_command", "sim"),
+        "what-if": LazyCommand("synergy_cli.live.cluster.what_if", "what_if_command", "sim"),
         "gpu": LazyCommand("synergy_cli.gpu.commands", "gpu", "sim"),
         "reproduce": LazyCommand("synergy_cli.simulation.reproduce", "reproduce_command", "sim"),
         "simulate": LazyCommand("synergy_cli.simulation.simulate", "simulate_command", "sim"),

@@ -1,4 +1,4 @@
-"""Numbers of options: `click.FloatRange` alone lets nan through, which is neither below nor above anything."""
+"""Numbers of options: `click.FloatRange` alone accepts nan, which is not below or above anything."""
 
 from math import isfinite
 from typing import Any

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns padded to the widest cell; numbers, percentages and a dash stand to the right."""
+    """Columns padded to the widest cell; numbers, percentages and a dash are aligned to the right."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     right = [bool(rows) and all(_numeric(row[column]) for row in rows) for column in range(len(header))]
     lines = [

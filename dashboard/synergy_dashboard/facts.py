@@ -133,6 +133,10 @@ class Usage:
     """GPU-hours that tuning saved, compared with the same steps at the GPU-proportional share."""
     runs: int
     preemptions: int
+    jobs: int = 0
+    """Jobs that existed in that time."""
+    finished: int = 0
+    """Those of them that ended in it."""
 
 
 class History(Protocol):
@@ -166,6 +170,12 @@ class History(Protocol):
 
     def waits_of(self, uid: str) -> Sequence[WaitFact]:
         """By time."""
+        ...
+
+    def waits(
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+    ) -> Sequence[tuple[JobFact, WaitFact]]:
+        """Waits that began in that time, by their begin."""
         ...
 
     def samples_of(self, uid: str, most: int = 500) -> Sequence[Sample]:

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from synergy_devcluster import cluster as clusters
+from synergy_devcluster import gpus
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.images.project import SOURCE, build_images, load_images
-from synergy_devcluster.node import gpus
 from synergy_devcluster.options import Options, parse_fake_nodes
 from synergy_devcluster.paths import NAME_VARIABLE, Paths
 from synergy_devcluster.programs import prerequisites
@@ -21,11 +21,11 @@ from synergy_devcluster.run_with import run_with
 from synergy_devcluster.status_report import Status, status
 
 Command = Callable[..., None]
-GPUS_HELP = "Fake GPUs of each real node."
-GPU_TYPE_HELP = "A100, H100, K80, P100, T4, V100 or a product."
-REPLICAS_HELP = "Clients of one GPU of a real node, by MPS."
-PREFERENCE_HELP = "Which GPU a new client gets: packed or distributed."
-REAL_NODES_HELP = "Kubelets, which share this machine's CPUs."
+GPUS_HELP = "Number of fake GPUs of each real node."
+GPU_TYPE_HELP = "A100, H100, K80, P100, T4, V100, or a product name."
+REPLICAS_HELP = "Number of jobs that may share a GPU of a real node, by MPS."
+PREFERENCE_HELP = "GPU that a new client of a shared GPU gets: packed or distributed."
+REAL_NODES_HELP = "Number of kubelets. They share this machine's CPUs."
 FAKE_NODES_HELP = "kwok nodes: TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],... for example V100=25x8,T4=25x8"
 
 
@@ -48,7 +48,7 @@ def one_line_errors(command: Command) -> Command:
 @click.pass_context
 @one_line_errors
 def devcluster(context: click.Context, name: str | None) -> None:
-    """A real Kubernetes on this Linux machine, without Docker."""
+    """Run a real Kubernetes on this Linux machine, without Docker."""
     context.obj = Paths.of(name)
 
 
@@ -82,7 +82,7 @@ def cluster_options(command: Command) -> Command:
 @one_line_errors
 @cluster_options
 def up(paths: Paths, *, options: Options) -> None:
-    """Start the devcluster; nothing is done when it runs."""
+    """Start the devcluster if it does not run."""
     cluster = clusters.up(options, report=click.echo, paths=paths)
     click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
 
@@ -93,9 +93,9 @@ def up(paths: Paths, *, options: Options) -> None:
 @one_line_errors
 @cluster_options
 def run(paths: Paths, *, command: tuple[str, ...], options: Options) -> None:
-    """Run COMMAND with KUBECONFIG set, on the devcluster that runs, else on one that is there for that time only.
+    """Run COMMAND with KUBECONFIG set. Without a running devcluster, start one and remove it afterwards.
 
-    The exit status is COMMAND's.
+    The exit status is that of COMMAND.
     """
     sys.exit(run_with(options, command, paths=paths, report=click.echo))
 
@@ -104,17 +104,17 @@ def run(paths: Paths, *, command: tuple[str, ...], options: Options) -> None:
 @click.pass_obj
 @one_line_errors
 def down(paths: Paths) -> None:
-    """End and remove everything that up started and made."""
+    """Stop and remove everything that `up` started and created."""
     if not clusters.down(report=click.echo, paths=paths):
         click.echo("no devcluster is here")
 
 
 @devcluster.command("status")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 @one_line_errors
 def show_status(paths: Paths, as_json: bool) -> None:
-    """Say whether every component runs and nothing can leave the machine; exit 1 if not."""
+    """Check that every component runs and that no packet can leave the machine; exit with 1 if not."""
     current = status(paths)
     click.echo(json.dumps(current.to_json()) if as_json else _in_words(current))
     if not current.healthy:
@@ -148,18 +148,18 @@ def load_image(paths: Paths, archive: Path) -> None:
 
 
 @devcluster.command("images")
-@click.argument("rooms", nargs=-1)
+@click.argument("names", nargs=-1, metavar="[NAMES]...")
 @click.option("--source", type=click.Path(path_type=Path), default=SOURCE, help="The project's source tree.")
-@click.option("--build-only", is_flag=True, help="Load nothing; no devcluster need run.")
+@click.option("--build-only", is_flag=True, help="Only build; no devcluster needs to run.")
 @click.pass_obj
 @one_line_errors
-def project_images(paths: Paths, rooms: tuple[str, ...], source: Path, build_only: bool) -> None:
-    """Build the project's own images (all, or those of ROOMS such as operator) and load what the node lacks."""
+def project_images(paths: Paths, names: tuple[str, ...], source: Path, build_only: bool) -> None:
+    """Build the project's images (all, or those of NAMES such as operator) and load those that the node lacks."""
     if build_only:
-        for archive in build_images(source, only=rooms, paths=paths, report=click.echo).values():
+        for archive in build_images(source, only=names, paths=paths, report=click.echo).values():
             click.echo(archive)
         return
-    given = load_images(clusters.connect(paths), source, only=rooms, report=click.echo)
+    given = load_images(clusters.connect(paths), source, only=names, report=click.echo)
     click.echo(f"{len(given)} images loaded" if given else "the node has them all")
 
 
@@ -195,21 +195,21 @@ def program(paths: Paths, name: str) -> None:
 @click.pass_obj
 @one_line_errors
 def component(paths: Paths, action: str, name: str) -> None:
-    """Start, stop, kill, pause, resume or restart one component on its data."""
+    """Start, stop, kill, pause, resume or restart one component. Its data stay."""
     getattr(clusters.connect(paths).component(name), action)()
 
 
 @devcluster.group("gpu")
 def gpu() -> None:
-    """The real nodes' fake GPUs."""
+    """List and change the fake GPUs of the real nodes."""
 
 
 @gpu.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 @one_line_errors
 def list_gpus(paths: Paths, as_json: bool) -> None:
-    """List the UUIDs and their health."""
+    """List the GPUs with UUID and health."""
     listed = gpus.listed(clusters.connect(paths))
     if as_json:
         click.echo(json.dumps({"gpus": [asdict(item) for item in listed]}))
@@ -244,7 +244,7 @@ def make_healthy(paths: Paths, uuid: str) -> None:
 @click.pass_obj
 @one_line_errors
 def offer_gpus(paths: Paths, *, count: int, **sharing: Any) -> None:
-    """Give the running real nodes other GPUs; pods that hold some keep what they have."""
+    """Change the GPUs of the running real nodes. Pods keep the GPUs that they hold."""
     running = clusters.connect(paths)
     gpus.offer(running, Options(gpus=count, gpu=running.options.gpu, **sharing))
 
@@ -253,7 +253,7 @@ def offer_gpus(paths: Paths, *, count: int, **sharing: Any) -> None:
 @click.option("--install", is_flag=True, help="Install the missing Debian packages with apt-get.")
 @one_line_errors
 def show_prerequisites(install: bool) -> None:
-    """Say what this machine lacks for a devcluster, and how to get it."""
+    """List what this machine lacks for a devcluster, and how to install it."""
     if install:
         prerequisites.install(click.echo)
     prerequisites.check()
@@ -264,5 +264,5 @@ def show_prerequisites(install: bool) -> None:
 @click.pass_obj
 @one_line_errors
 def build(paths: Paths) -> None:
-    """Build the programs and the base image now, so that the next up is fast."""
+    """Build the programs and the base image in advance; the next `up` is then fast."""
     clusters.prepare(click.echo, paths)

@@ -1,9 +1,9 @@
 """The cluster's network on this machine, and the rules that keep every packet of it on this machine.
 
-One bridge carries all pods. Its address is the real node's address, the DNS server and the way to the
-API server. The service range and the whole pod range are routed to the bridge, so that an address
-nobody answers dies there. A firewall table of our own, which no rule of kube-proxy's can override,
-rejects what would leave by another interface and what comes in from one.
+One bridge carries all pods. Its address is the real node's address, the DNS server and the way to the API server. The
+service range and the whole pod range are routed to the bridge: packets to an unused address end there. A firewall table
+of our own, which no rule of kube-proxy's can override, rejects what would leave by another interface and what comes in
+from one.
 """
 
 import ipaddress

@@ -70,7 +70,7 @@ class RealNode:
         return self.root / "gpus" / "clients"
 
     def private(self, folder: str) -> Path:
-        """Return the folder that stands behind one of the fixed folders of kubelet and containerd."""
+        """Return the folder behind one of the fixed folders of kubelet and containerd."""
         return self.root / "fixed" / folder.strip("/").replace("/", "-")
 
 

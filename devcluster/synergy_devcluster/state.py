@@ -1,8 +1,7 @@
 """The state file: everything a devcluster has started or changed, written before it matters.
 
-``down`` works from this file alone, so that it ends and removes exactly what ``up`` started and made.
-Each reader reads it anew and each writer changes it under a lock, so that several processes may work on
-one cluster's components.
+``down`` works from this file alone: it ends and removes exactly what ``up`` started and made. Each reader reads it anew
+and each writer changes it under a lock. Several processes may thus work on one cluster's components.
 """
 
 import fcntl
@@ -53,7 +52,7 @@ class State:
         return self.boot_id == boot_id()
 
     def usable(self) -> bool:
-        """Say whether the cluster was brought up whole and its nodes' mount namespaces still stand."""
+        """Say whether the cluster came up completely and its nodes' mount namespaces still exist."""
         whole = self.phase == "running" and self.this_boot() and bool(self.holders)
         return whole and all(holder.alive() for holder in self.holders.values())
 
@@ -106,7 +105,7 @@ class StateFile:
             raise DevclusterError(f"{self.path} is not a devcluster state file ({error}): move it away") from error
 
     def save(self, state: State) -> None:
-        """Write the file in one step, so that a reader never sees half of it."""
+        """Write the file in one step: a reader never sees half of it."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         partial = self.path.with_suffix(".partial")
         with partial.open("w", encoding="utf-8") as file:

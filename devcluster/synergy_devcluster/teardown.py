@@ -17,7 +17,7 @@ from synergy_devcluster.state import State, StateFile
 from synergy_devcluster.steps import Steps
 
 LAST = ("etcd", "kube-apiserver", "containerd")
-"""What the other components talk to: killed when nobody needs it any more."""
+"""What the other components talk to: killed when no component needs it any more."""
 
 
 def tear_down(paths: Paths, state: State, steps: Steps) -> None:
@@ -32,12 +32,12 @@ def tear_down(paths: Paths, state: State, steps: Steps) -> None:
         with steps.step("network removed"):
             network.tear_down(state.sysctls)
     with steps.step("files removed"):
-        _remove_cgroups(paths)
+        remove_cgroups(paths.cgroup)
         _remove_files(paths, state)
 
 
 def _end_components(state: State) -> None:
-    """Stop the controllers and the kubelet before what they talk to, so that none restarts anything."""
+    """Stop the controllers and the kubelet before the components that they talk to: none can then restart anything."""
     others = [record.process for name, record in state.components.items() if not name.startswith(LAST)]
     processes.end([process for process in others if process], 3)
 
@@ -60,8 +60,9 @@ def _recorded(state: State) -> list[ProcessId]:
     return [process for process in [*started, *state.holders.values()] if process.alive()]
 
 
-def _remove_cgroups(paths: Paths) -> None:
-    for top in node.cgroup_folders(paths.cgroup):
+def remove_cgroups(cgroup: str) -> None:
+    """Remove a control group and all below it, in every hierarchy; none of them has a process any more."""
+    for top in node.cgroup_folders(cgroup):
         for folder, _, _ in os.walk(top, topdown=False):
             processes.wait_for(partial(_removed, folder), 3, 0.02)
 

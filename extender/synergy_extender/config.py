@@ -32,7 +32,7 @@ class Settings:
     """Of the whole cluster; the replicas share them."""
     replicas: int = 1
     forecasts: bool = True
-    """Whether waiting jobs are told when they will start."""
+    """Whether the status of waiting jobs says when they will start."""
     leader: Timing = field(default_factory=Timing)
     priority_class: str = ""
     """The priority class of workers whose template names none: quotas may depend on it."""

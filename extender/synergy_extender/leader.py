@@ -98,7 +98,7 @@ class LeaderElection:
             self._tell()
 
     async def release(self) -> None:
-        """Give the lead back, so that another need not wait, and do not try for it again for the length of a lease.
+        """Give up the lead, and do not try for it again for the length of a lease. Another replica can lead at once.
 
         A renewal that is on its way is waited for: it would hold the Lease again, or be in the way.
         """

@@ -82,10 +82,10 @@ def iterate(
     """The batches to train on; one pass of the loop's body is one training step.
 
     Inside a TrainingJob: epochs over `loader` (see `synergy_job.loop.data.epochs` for what it may be) until the job's
-    `steps`, `epochs` or `maxRunSeconds` are done, counted over all runs, or `finish()` is called, beginning after the
+    `steps`, `epochs` or `maxRunSeconds` are done, counted over all runs, or `finish()` is called. It begins after the
     step that `load()` returns. A step counts when the loop's body has ended. When the job must leave (lease not
-    renewed, SIGTERM) the running step is ended, `save(step)` called, and `SystemExit(75)` raised out of the loop, so
-    that `finally` and `atexit` of the script still run. In a job of several processes all leave after the same step.
+    renewed, SIGTERM), the iterator finishes the running step, calls `save(step)` and raises `SystemExit(75)` out of the
+    loop. `finally` and `atexit` of the script still run. In a job of several processes all leave after the same step.
     After the last step `save` is called as well, and the loop ends.
 
     In a profile run: batches without end until the harness stops the process; neither `save` nor `load` is called.
@@ -101,8 +101,8 @@ def iterate(
         steps: training steps outside a cluster; inside, the TrainingJob's `spec.steps` counts.
         checkpoint_every_steps: also save after each so many steps.
         checkpoint_every_seconds: also save after the first step that ends so many seconds after the last save.
-        model: the PyTorch module that is trained, or a list of the bytes of each of its tensors. It tells the plan
-            whether the job minds to lie on many nodes; a module that does not tell its sizes trains all the same.
+        model: the PyTorch module that is trained, or a list of the bytes of each of its tensors. The planner estimates
+            from it whether spreading the job across nodes slows it down; a module without sizes trains as well.
         save_on: `first` calls `save` on rank 0 alone, `all` on every rank after the same steps.
 
     Raises `ValueError` for wrong arguments, `ConfigError` for a wrong environment, and from the loop `LoaderError`,

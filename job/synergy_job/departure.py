@@ -1,4 +1,4 @@
-"""When this worker must leave: told by the lease or by SIGTERM, looked at between two steps."""
+"""When this worker must leave: requested by the lease or by SIGTERM, checked between two steps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 class Departure:
     """The earliest moment at which anyone has asked this worker to leave.
 
-    Requests come from the lease thread and from a signal handler, so that nothing here may wait for a lock: appending
-    to a list and reading it are single steps of the interpreter.
+    Requests come from the lease thread and from a signal handler. So nothing here may wait for a lock: appending to a
+    list and reading it are single steps of the interpreter.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -25,7 +25,7 @@ class WireError(Exception):
 
 
 class Connection:
-    """One end of a conversation. `receive` is for one thread; `send` is to be called under the caller's lock."""
+    """One end of a conversation. `receive` is for one thread; call `send` under the caller's lock."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock

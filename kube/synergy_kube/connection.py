@@ -47,13 +47,14 @@ class Connection:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        more_headers: Mapping[str, str] | None = None,
     ) -> aiohttp.ClientResponse:
         """The answer once its head has come; use it as a context manager.
 
         Raises aiohttp.ClientError or TimeoutError.
         """
         url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
-        headers = await self._headers()
+        headers = await self._headers() | dict(more_headers or {})
         if body is None:
             answer = await self._api.call_api(method, url, headers, _request_timeout=timeout)
         else:
@@ -66,6 +67,12 @@ class Connection:
             answer = await self._api.call_api(method, url, headers, plain, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         return response
+
+    async def bearer_token(self) -> str:
+        """The token that requests bear, also one that an exec plugin gave; empty if they bear none."""
+        settings = (await self._configuration.auth_settings()).values()
+        found = next((str(one["value"] or "") for one in settings if one["key"].lower() == "authorization"), "")
+        return found.removeprefix("Bearer ") if found.startswith("Bearer ") else ""
 
     async def _headers(self) -> dict[str, str]:
         """With the token as it is now: a service account's is replaced every hour."""

@@ -17,7 +17,7 @@ NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 def default_namespace(kubeconfig: str | None = None, context: str | None = None) -> str:
     """The namespace that a context of the kubeconfig names, by default the current one; `default` where it names none.
-    In a pod, and where neither file nor context is given, the pod's own.
+    In a pod without a given file or context: the pod's own.
 
     Raises NoClusterError if there is no such file or context.
     """

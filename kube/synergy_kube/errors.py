@@ -36,12 +36,13 @@ _BY_CODE: Mapping[int, type[ApiError]] = {404: NotFound, 409: Conflict, 410: Gon
 
 
 def error_of(code: int, status: Any, retry_after: str | None = None) -> ApiError:
-    """The exception for an error answer; `status` is the decoded body, a Status object where all is well.
+    """The exception for an error answer; `status` is the decoded body, a Status object where all is well. A Service
+    behind the API server may answer `{"error": "..."}` instead, which is a message without a reason.
 
     `retry_after` is the header of that name. Kubernetes writes whole seconds; another form counts as none.
     """
     if isinstance(status, Mapping):
-        reason, message = str(status.get("reason") or ""), str(status.get("message") or status)
+        reason, message = str(status.get("reason") or ""), str(status.get("message") or status.get("error") or status)
     else:
         reason, message = "", str(status)
     wait = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None

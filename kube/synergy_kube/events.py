@@ -40,7 +40,7 @@ async def post_event(
     component: str,
     at: str,
 ) -> None:
-    """Post one event and write it to the log. `component` says who tells it, `at` is RFC 3339 in whole seconds."""
+    """Post one event and write it to the log. `component` is its source, `at` is RFC 3339 in whole seconds."""
     level = logging.WARNING if kind == "Warning" else logging.INFO
     _LOG.log(level, "%s: %s: %s", subject, reason, message)
     namespace = subject.namespace or _OF_THE_CLUSTER

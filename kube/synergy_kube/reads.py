@@ -8,7 +8,7 @@ from synergy_kube.resources import PODS, Resource
 from synergy_kube.transport import Requests
 
 WATCH_SECONDS = 10
-"""After how long the server is asked to end a watch."""
+"""Seconds after which the server ends a watch."""
 SILENT_SECONDS = 15.0
 """A watch on which nothing comes for so long, not even its end, is dead. What was read until then must not pass for the
 present for long."""

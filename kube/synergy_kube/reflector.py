@@ -43,14 +43,14 @@ class Change:
 
 
 class Reflector:
-    """Keeps `items` equal to the server's collection and tells of each change.
+    """Keeps `items` equal to the server's collection and reports each change.
 
     `trim` reduces an object to what is needed before it is kept (memory); it must leave name, namespace and
-    resourceVersion. `on_change` is called on the event loop, after the copy has changed; objects that went while the
-    watch was down are told of as well. Where `trim` leaves the uid, an object that was replaced by another of its name
-    is told of as one that went and one that came.
+    resourceVersion. `on_change` is called on the event loop, after the copy has changed; it also reports objects that
+    went while the watch was down. If `trim` leaves the uid, an object that was replaced by another of its name is
+    reported as one that went and one that came.
 
-    The collection is read in pages, each of which is trimmed before the next is asked for. `on_restart` is told the
+    The collection is read in pages, each of which is trimmed before the next is requested. `on_restart` gets the
     resource and the cause (`expired`, `error`) when a watch does not end by itself. An `optional` collection counts as
     empty while the API server does not have the resource at all, as before an upgrade of the CRDs.
     """
@@ -83,8 +83,8 @@ class Reflector:
     def begin_with(self, items: Mapping[Key, Object], version: str) -> None:
         """Go on where another left off: `items`, trimmed, are the collection at `version`. To be called before `run`.
 
-        Only what has changed since is told. Where the API server has forgotten that version, or `version` is empty, the
-        collection is listed, and what differs from `items` is told.
+        Only later changes are reported. If the API server has forgotten that version, or `version` is empty, the
+        collection is listed and differences from `items` are reported.
         """
         self._items = dict(items)
         self._version = version or None
@@ -93,7 +93,7 @@ class Reflector:
 
     @property
     def version(self) -> str:
-        """The collection's version that all changes told so far make up; empty while it is listed."""
+        """The collection's version after all reported changes; empty while it is listed."""
         return self._version or ""
 
     @property

@@ -16,7 +16,7 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """What stands in `apiVersion`."""
+        """The value of `apiVersion`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -27,7 +27,7 @@ class Resource:
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """URL path of the collection, or of one object or its subresource.
 
-        Raises ValueError if one object of a namespaced resource is asked for without its namespace.
+        Raises ValueError for one object of a namespaced resource without its namespace.
         """
         if self.namespaced and name is not None and namespace is None:
             raise ValueError(f"{self.kind} {name} needs a namespace")

@@ -33,11 +33,11 @@ def told_all(served: Served) -> str:
 
 
 class SchemaWatch:
-    """Tells a client which fields it must leave out, at the start and whenever the served schemas change.
+    """Gives a client the fields that it must leave out, at the start and whenever the served schemas change.
 
     It reads the API server's OpenAPI documents, which `system:discovery` opens to every authenticated client. `own` has
-    the schema of what `component` writes of each resource; all are of one group and version. `changed` hears of the
-    first state and of each new one.
+    the schema of what `component` writes of each resource; all are of one group and version. `changed` is called with
+    the first state and each new one.
     """
 
     def __init__(

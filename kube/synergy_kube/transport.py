@@ -15,8 +15,8 @@ from synergy_kube.resources import Resource
 
 _TIMEOUT_SECONDS = 30.0
 _ANSWER_SECONDS = 10.0
-"""How long a server may send nothing after a request. A network may forget a connection without a word, and then the
-server never hears the request."""
+"""How long a server may send nothing after a request. A network may drop a connection silently. The server then never
+gets the request."""
 UNREACHABLE = "unreachable"
 """In place of a code where the API server did not answer."""
 
@@ -72,6 +72,18 @@ class Requests:
         async with await self._connection.send("GET", "/version", timeout=timeout) as response:
             return str(response.headers.get("Date", ""))
 
+    async def bearer_token(self) -> str:
+        """The token that requests bear; empty if they bear none."""
+        return await self._connection.bearer_token()
+
+    async def get_from_service(
+        self, service: str, namespace: str, path: str, *, query: Mapping[str, str], headers: Mapping[str, str]
+    ) -> bytes:
+        """What a Service NAME:PORT answers at a path. The API server passes the request on (`services/proxy`), with
+        these headers, but without the caller's credentials."""
+        whole = f"/api/v1/namespaces/{namespace}/services/{service}/proxy{path}"
+        return await self._bytes("GET", whole, query=query, headers=headers, silent_s=_TIMEOUT_SECONDS)
+
     async def _call(
         self,
         method: str,
@@ -92,11 +104,15 @@ class Requests:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        silent_s: float | None = None,
     ) -> bytes:
-        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_ANSWER_SECONDS, sock_read=_ANSWER_SECONDS)
+        timeout = aiohttp.ClientTimeout(
+            total=_TIMEOUT_SECONDS, sock_connect=_ANSWER_SECONDS, sock_read=silent_s or _ANSWER_SECONDS
+        )
         try:
             async with await self._connection.send(
-                method, path, query=query, body=body, content_type=content_type, timeout=timeout
+                method, path, query=query, body=body, content_type=content_type, timeout=timeout, more_headers=headers
             ) as response:
                 answer = await response.read()
         except (aiohttp.ClientError, TimeoutError):

@@ -7,9 +7,9 @@ Paths = frozenset[tuple[str, ...]]
 """Fields of an object, from its top."""
 Schema = Mapping[str, Any]
 ITEMS: Final = "[]"
-"""Stands in a path for each item of a list."""
+"""In a path: each item of a list."""
 VALUES: Final = "*"
-"""Stands in a path for each value of a map."""
+"""In a path: each value of a map."""
 _KEEPS: Final = "x-kubernetes-preserve-unknown-fields"
 
 

@@ -12,7 +12,7 @@ Served = Mapping[Resource, Paths]
 
 
 class Writes(Requests):
-    """What the API server is asked to change."""
+    """Changes through the API server."""
 
     def __init__(self, configuration: Any) -> None:
         """`configuration` is one of the `kubernetes` package."""

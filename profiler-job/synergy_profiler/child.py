@@ -21,7 +21,7 @@ _DRAIN_S = 2.0
 
 
 class Child:
-    """A running command. Its output goes on to this process's own; the end of it is kept, and `printed` hears it."""
+    """A running command. Its output goes on to this process's own; the end of it is kept, and `printed` gets it."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], printed: PrintedSteps | None = None) -> None:
         """Start it. Raises `OSError` when there is no such program or it cannot be run."""
@@ -42,6 +42,11 @@ class Child:
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def pid(self) -> int:
+        """The command's process."""
+        return self._process.pid
 
     def exit_code(self) -> int | None:
         """None while it runs; 128 + n when signal n ended it, as a shell says it."""
@@ -93,3 +98,18 @@ class Child:
                 with contextlib.suppress(OSError):  # nobody reads this process's output
                     target.write(data)
                     target.flush()
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that these have."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
+                parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+    found: list[int] = []
+    new = [pid]
+    while new:
+        new = [child for child, parent in parents.items() if parent in new]
+        found += new
+    return found

@@ -1,7 +1,7 @@
-"""What the command does to its GPUs while it is measured, as NVML tells it through nvidia-smi.
+"""The GPU usage of the command while it is measured, from NVML through nvidia-smi.
 
 NVIDIA's container toolkit puts nvidia-smi into every container with a GPU. It samples the part of the time in which a
-kernel ran and in which device memory was read or written; on a GPU that nobody else has these are the job's own.
+kernel ran and in which device memory was read or written; on an exclusive GPU these are the job's own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from synergy_job.environment import visible_uuids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from synergy_profiler.counters.load import Source
 
 PROGRAM = "nvidia-smi"
 EVERY_MS = 500
@@ -39,11 +41,22 @@ class GpuSample:
 
 @dataclass(frozen=True)
 class GpuUsage:
-    """Means over the GPUs and the time; of memory the most that one GPU had in use."""
+    """Means over the GPUs and the time; of memory the most that one GPU had in use.
+
+    By `Utilization`, compute and bandwidth are the parts of the time in which any kernel ran, and in which any memory
+    was read or written: upper bounds of what counters tell. By counters (`synergy_profiler.counters`), utilisation
+    stays beside them.
+    """
 
     compute: float
     bandwidth: float
     memory_bytes: int
+    source: Source = "Utilization"
+    occupancy: float | None = None
+    utilization: float | None = None
+    memory_utilization: float | None = None
+    problem: str = ""
+    """Why no counters tell, where they were asked for."""
 
 
 class GpuSampler:
@@ -87,7 +100,7 @@ class GpuSampler:
     def usage(self, begin: float, end: float) -> GpuUsage | None:
         """What was used from `begin` to `end` (CLOCK_MONOTONIC, seconds); None where nothing was sampled then.
 
-        A sample tells of the time before it, so one that comes as late as the next was due counts too.
+        A sample covers the time before it, so one that comes as late as the next was due counts too.
         """
         within = [one for one in list(self._samples) if begin <= one.at <= end + EVERY_MS / 1000]
         if not within:
@@ -111,7 +124,7 @@ class GpuSampler:
 
 
 def parse_sample(line: str, at: float) -> GpuSample | None:
-    """A line of nvidia-smi; None where it tells no figures, as of a GPU that does not know them."""
+    """A line of nvidia-smi; None if there are no figures, as of a GPU that does not have them."""
     parts = [part.strip() for part in line.split(",")]
     try:
         uuid, compute, bandwidth, memory = parts

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from synergy_job.cgroup import Cgroup
+from synergy_profiler.beside import Beside
 from synergy_profiler.child import Child
-from synergy_profiler.gpu_usage import GpuSampler
 from synergy_profiler.measurement import Sample, measure
 from synergy_profiler.printed import PrintedSteps
 from synergy_profiler.result import Failed, Measured
@@ -20,6 +20,7 @@ from synergy_profiler.steps import StepReceiver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Literal
 
 POLL_S = 0.1
 MEMORY_EVERY_S = 0.5
@@ -39,11 +40,17 @@ class Options:
     max_relative_error: float = 0.25
     grace_s: float = 10.0
     regex: str = ""
-    """How steps are read from the command's output; empty where the library in the command tells of them."""
+    """How steps are read from the command's output; empty if the library in the command reports them."""
+    counters: Literal["Auto", "Nsight", "Off"] = "Off"
+    """GPU counters: `Auto` takes what the node has, `Nsight` a further run under Nsight Compute."""
+    workers: int = 1
+    """Processes of the command that train together: of several, what they send is measured."""
 
 
+SETTLED_S = 3.0
+"""Seconds of counter readings that are averaged, all of them during training."""
 LEAST_LINES = 5
-"""Lines with a step that make a rate, however many steps each stands for."""
+"""Lines with a step that make a rate, however many steps each covers."""
 
 
 def run(command: Sequence[str], options: Options) -> Measured | Failed:
@@ -53,24 +60,25 @@ def run(command: Sequence[str], options: Options) -> Measured | Failed:
             printed = PrintedSteps(options.regex) if options.regex else None
         except re.error as error:
             return Failed("BadCommand", f"spec.throughput.regex is no regular expression here: {error}")
-        try:
-            child = Child(command, {**os.environ, **_told(receiver, printed)}, printed)
-        except (OSError, ValueError) as error:
-            return Failed("BadCommand", f"the command cannot be run: {error}")
-        watch = _Watch(child, printed or receiver, options)
-        gpus = GpuSampler()
-        try:
-            failure = watch.until_measured()
-        finally:
-            gpus.stop()
-            child.stop(options.grace_s)
-    if failure is None:
-        return watch.result(gpus)
+        with closing(Beside(command, options)) as beside:
+            try:
+                child = Child(command, {**os.environ, **beside.environment, **_told(receiver, printed)}, printed)
+            except (OSError, ValueError) as error:
+                beside.stop()
+                return Failed("BadCommand", f"the command cannot be run: {error}")
+            watch = _Watch(child, printed or receiver, options, beside)
+            try:
+                failure = watch.until_measured()
+            finally:
+                beside.stop()
+                child.stop(options.grace_s)
+            if failure is None:
+                return watch.result()
     return Failed(failure.reason, failure.message, failure.exit_code, child.log_tail())
 
 
 def _told(receiver: StepReceiver, printed: PrintedSteps | None) -> dict[str, str]:
-    """What the command is told: whom to tell of steps, and to print at once where steps are read from there."""
+    """The command's environment: where to report steps, and to print at once if steps are read from the output."""
     address = {"SYNERGY_PROFILE_SOCKET": receiver.address}
     return address if printed is None else {**address, "PYTHONUNBUFFERED": "1"}
 
@@ -78,10 +86,14 @@ def _told(receiver: StepReceiver, printed: PrintedSteps | None) -> dict[str, str
 class _Watch:
     """What is seen of the child while it trains."""
 
-    def __init__(self, child: Child, receiver: StepReceiver | PrintedSteps, options: Options) -> None:
+    def __init__(
+        self, child: Child, receiver: StepReceiver | PrintedSteps, options: Options, beside: Beside | None = None
+    ) -> None:
         self._child = child
         self._receiver = receiver
         self._options = options
+        self._beside = beside
+        self._settle_s = 0.0 if beside is None else beside.settle_s
         self._least_samples = LEAST_LINES if options.regex else 2
         self._cgroup = Cgroup.of_this_process()
         self._last = Sample(-1, -1.0)
@@ -97,7 +109,7 @@ class _Watch:
     def until_measured(self) -> Failed | None:
         """Read messages until there are enough; what went wrong before that, if anything did."""
         deadline = time.monotonic() + self._options.timeout_s
-        while not self._enough():
+        while not (self._enough() and self._settled()):
             exit_code, unreadable = self._child.exit_code(), self._receiver.unreadable
             sample = self._receiver.next(POLL_S)
             self._watch_memory()
@@ -106,13 +118,19 @@ class _Watch:
             if sample is not None:
                 self._take(sample)
             elif exit_code is not None and self._receiver.unreadable == unreadable:  # the queue was empty after its end
+                if self._enough():
+                    break
                 return self._ended(exit_code)
             if time.monotonic() > deadline:
+                if self._enough():
+                    break
                 return self._timed_out()
         self._mark_cpu()
+        if self._beside is not None:
+            self._beside.end(self._child.pid)
         return None
 
-    def result(self, gpus: GpuSampler) -> Measured | Failed:
+    def result(self) -> Measured | Failed:
         """The rate and what it took, or `TooNoisy`."""
         measurement = measure(self._measured)
         if measurement.relative_error > self._options.max_relative_error:
@@ -124,6 +142,7 @@ class _Watch:
             )
         biggest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         memory = max(self._memory, self._memory_seen - (self._cache_bytes or 0), biggest)
+        beside = self._beside
         return Measured(
             measurement,
             self._options.warmup_steps,
@@ -132,7 +151,8 @@ class _Watch:
             self._cache_bytes is not None,
             self._tensors,
             self._epoch_steps,
-            gpus.usage(self._measured[0].at, self._measured[-1].at),
+            None if beside is None else beside.usage(self._measured[0].at, self._measured[-1].at),
+            None if beside is None else beside.traffic(measurement),
         )
 
     def _take(self, sample: Sample) -> None:
@@ -149,6 +169,8 @@ class _Watch:
         if sample.step >= self._options.warmup_steps:
             if not self._measured:
                 self._mark_cpu()
+                if self._beside is not None:
+                    self._beside.begin(self._child.pid)
             self._measured.append(sample)
 
     def _enough(self) -> bool:
@@ -158,6 +180,10 @@ class _Watch:
         return (
             last.step - first.step >= self._options.steps and last.trained - first.trained >= self._options.min_seconds
         )
+
+    def _settled(self) -> bool:
+        """Training has lasted long enough for the counters too."""
+        return not self._settle_s or self._measured[-1].at - self._measured[0].at >= self._settle_s + SETTLED_S
 
     def _needed(self) -> int:
         return self._options.warmup_steps + self._options.steps

@@ -21,7 +21,7 @@ of that many steps, and the slope of the line through all moments errs by the ro
 class Sample:
     """`step` steps were done at `at` (CLOCK_MONOTONIC, seconds); `speed` is what the command itself says of its rate,
     in steps per second, where it says so; `cache_bytes` is what its data cache holds, where it has one; `tensors` are
-    the bytes of its model's largest tensor and of all of them, where it has told its model."""
+    the bytes of its model's largest tensor and of all of them, if it has reported its model."""
 
     step: int
     at: float
@@ -55,15 +55,15 @@ class Measurement:
 def measure(samples: Sequence[Sample]) -> Measurement:
     """The rate over `samples` (at least two, ascending in step and time).
 
-    A CPU limit is enforced in periods of 100 ms: what the limit allows is used up in a burst, then all stand still.
-    The step times are therefore very uneven though the rate is constant, and counting from the first step's end to the
-    last one's errs by where in a period the two happen to lie. The rate is the slope of a straight line fitted to all
-    moments instead, to which no single moment matters much.
+    A CPU limit is enforced in periods of 100 ms: the limit's quota is used up in a burst, then all processes stop. The
+    step times are therefore very uneven though the rate is constant. A count from the first step's end to the last
+    one's would depend on their position in a period. The rate is the slope of a straight line fitted to all moments
+    instead, to which no single moment matters much.
 
     Uneven step times that follow each other in a pattern do not make the rate uncertain, so its error is taken from
     up to eleven groups of consecutive steps, not from single steps.
 
-    Where the command tells its own speed, the rate is the mean of what it told.
+    If the command reports its own speed, the rate is the mean of its reports.
     """
     steps, seconds = samples[-1].step - samples[0].step, samples[-1].trained - samples[0].trained
     if steps <= 0 or seconds <= 0:

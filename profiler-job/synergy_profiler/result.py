@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from synergy_profiler.gpu_usage import GpuUsage
     from synergy_profiler.measurement import Measurement
+    from synergy_profiler.traffic.measure import Traffic
 
     Reason = Literal["Crashed", "NoSteps", "Timeout", "TooNoisy", "BadCommand"]
 
@@ -28,11 +29,13 @@ class Measured:
     cached: bool
     """Whether the command reads its data through the library's cache; that is not in `max_rss_bytes`."""
     tensors: tuple[int, int] | None = None
-    """Bytes of the model's largest tensor and of all of them, where the command told its model to the library."""
+    """Bytes of the model's largest tensor and of all of them, if the command passed its model to the library."""
     epoch_steps: int | None = None
-    """Steps of one pass over its data, where the library in it counts them."""
+    """Steps of one pass over its data, if the library in it counts them."""
     gpu: GpuUsage | None = None
-    """What it did to its GPUs, where nvidia-smi tells."""
+    """Its GPU usage, if nvidia-smi or counters measure it."""
+    traffic: Traffic | None = None
+    """What each of its workers sends in a step, if there are several."""
 
     def to_json(self) -> str:
         """The termination message."""
@@ -51,18 +54,36 @@ class Measured:
                 "max_rss_bytes": self.max_rss_bytes,
                 "cached": self.cached,
                 **(dict(zip(names, self.tensors)) if self.tensors is not None else {}),  # noqa: B905 - Python 3.8
+                **({} if self.traffic is None else {"traffic": _sent(self.traffic)}),
                 **({} if self.epoch_steps is None else {"epoch_steps": self.epoch_steps}),
                 **({} if gpu is None else {"gpu": _rounded(gpu)}),
             }
         )
 
 
-def _rounded(gpu: GpuUsage) -> dict[str, float]:
+def _rounded(gpu: GpuUsage) -> dict[str, float | str]:
+    further = {
+        "occupancy": gpu.occupancy,
+        "utilization": gpu.utilization,
+        "memory_utilization": gpu.memory_utilization,
+    }
     return {
         "compute": round(gpu.compute, 4),
         "bandwidth": round(gpu.bandwidth, 4),
         "memory_bytes": gpu.memory_bytes,
+        "source": gpu.source,
+        **{name: round(value, 4) for name, value in further.items() if value is not None},
+        **({"problem": gpu.problem} if gpu.problem else {}),
     }
+
+
+def _sent(traffic: Traffic) -> dict[str, float | str]:
+    told = asdict(traffic)
+    told["model_bytes"] = traffic.model_bytes
+    for name in ("sending_seconds", "overlap"):
+        if told[name] is not None:
+            told[name] = round(told[name], 6)
+    return {name: value for name, value in told.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where the library in the child process tells of finished steps."""
+"""The socket where the library in the child process reports finished steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_STEPS = 1 << 40
 class StepReceiver:
     """A datagram socket in Linux's abstract namespace: it needs no writable folder and vanishes with the process.
 
-    Its name is random, so that nobody else on a shared network namespace speaks to it by chance.
+    Its name is random: no other process on a shared network namespace uses it by chance.
     """
 
     how_to_be_seen = (

@@ -151,7 +151,7 @@ def manifests(
     kwargs: Mapping[str, Any] | None = None,
     **options: Unpack[JobOptions],
 ) -> list[dict[str, Any]]:
-    """The objects that `submit` would create: the TrainingJob first, then what it would own. Nothing is asked of a
+    """The objects that `submit` would create: the TrainingJob first, then what it would own. It does not contact a
     cluster. Raises InvalidJobError."""
     return submission_of(aio.program_of(program, args, kwargs), options).manifests
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 UNKNOWN = {
     "NoSteps": "nobody knows yet how many steps an epoch has, or the job does not say its steps",
     "NotProfiled": "its speed is not known: it has not been measured, nor has a job of the same program",
-    "NeverFits": "no GPU type that it may use has as many free GPUs, whoever leaves",
+    "NeverFits": "no GPU type that it may use has as many GPUs",
     "Finished": "it has ended",
     "Suspended": "spec.suspend holds it",
     "NotPlanned": "no plan considers it now: kubectl synergy why",
-    "Hidden": "you may not list nodes, and the cluster has told no estimate of its own",
+    "Hidden": "you may not list nodes, and the status has no estimate",
 }
 """Why nothing is known, in words."""
 

@@ -9,7 +9,7 @@ Connection = TypeVar("Connection")
 MOST_CONNECTIONS: Final = 8192
 """Connections at one port. Each worker keeps one, which takes about 54 KB."""
 PER_ADDRESS: Final = 512
-"""A pod has at most one for each of its processes. A node's address may stand for all pods of the node's network."""
+"""A pod has at most one for each of its processes. A node's address may represent all pods of the node's network."""
 
 
 class Crowd(Generic[Connection]):

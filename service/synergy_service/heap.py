@@ -10,10 +10,9 @@ _THRESHOLDS: Final = (10_000, 20, 100)
 def settle() -> None:
     """Call this once the process has read the cluster.
 
-    A full collection over the objects of a thousand jobs takes about 50 ms, in which nothing else runs. Python makes
-    one whenever a quarter of the objects was replaced, as by every round. Most objects are freed with their last
-    reference, and the collector is needed for the few cycles only. So it ignores the present objects from now on, and
-    runs seldom.
+    During a full collection nothing else runs. Python makes one whenever a quarter of the objects was replaced, as in
+    every round. Most objects are freed with their last reference, and only the few cycles need the collector. So the
+    collector ignores the present objects from now on, and runs seldom (decision 40 has the figures).
     """
     gc.collect()
     gc.freeze()

@@ -26,7 +26,7 @@ class Case:
 
 
 def label_of(options: Options) -> str:
-    """How a run is called where nothing else tells it from others."""
+    """The name of a run that has nothing else to distinguish it."""
     config = options.plan
     sharing = "" if config.colocation == "none" else f", {config.colocation}"
     return f"{config.policy} on {config.mechanism}{sharing}"

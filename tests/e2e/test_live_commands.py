@@ -20,7 +20,7 @@ from support.waiting import eventually
 from synergy_kube import KubeClient, Resource
 from synergy_kube.resources import TRAINING_JOBS
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("dashboard")]
 
 PROGRAMS = Path(sys.executable).parent
 ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
@@ -256,6 +256,24 @@ async def test_names_are_completed(kube: KubeClient, namespace: str, jobs: None,
     assert commands[0].partition("\t")[0] == "queue"
 
 
+@pytest.mark.usefixtures("jobs")
+async def test_kubectl_completes_names_in_every_shell(user: Path, devcluster: synergy_devcluster.Cluster) -> None:
+    """What the completion of bash, zsh and fish calls, as kubectl's own scripts for them say."""
+    kubectl = str(devcluster.program("kubectl"))
+    environment = {"KUBECONFIG": str(user), "PATH": f"{PROGRAMS}:{Path(kubectl).parent}:/usr/bin:/bin"}
+
+    async def kubectl_says(*words: str) -> str:
+        done = await asyncio.to_thread(
+            subprocess.run, [kubectl, *words], env=environment, capture_output=True, text=True, timeout=60, check=True
+        )
+        return done.stdout
+
+    for shell in ("bash", "zsh", "fish"):
+        assert "__complete" in await kubectl_says("completion", shell)
+    assert (await kubectl_says("__complete", "synergy", "why", "tr")).splitlines()[0] == "trains"
+    assert "queue" in (await kubectl_says("__complete", "synergy", "qu")).split()
+
+
 async def test_what_goes_wrong_is_one_line(user: Path, tmp_path: Path) -> None:
     assert 'trainingjobs.kube-synergy.dev "nobody" not found' in (await say(user, "why", "nobody", code=1)).stderr
     elsewhere = await say(user, "queue", "-A", code=1)
@@ -286,6 +304,8 @@ SHOWN: Mapping[str, tuple[tuple[str, ...], int]] = {
 """The commands that the documentation shows, each with the exit code of a user who may not do it."""
 AS_USER = ("why", "when", "what-if", "policy")
 """Those whose answer to a user with rights in one namespace is shown too."""
+DATA = ("queue", "why", "when", "profile", "history", "top", "usage", "rounds", "doctor", "export")
+"""Those that answer in JSON and YAML too."""
 
 
 @pytest.mark.usefixtures("known")
@@ -297,7 +317,7 @@ async def test_every_command_answers_an_admin_and_a_user(
         return "estimatedStart" in status.get("queue", {})
 
     await eventually(told, seconds=180, what="the extender's estimate")
-    names = {namespace: "team"}
+    names = {namespace: "team-research"}  # as long, so that columns stay in line
     for person, kubeconfig in (("admin", admin), ("user", user)):
         folder = tmp_path / f"home-of-{person}"
         folder.mkdir()
@@ -310,4 +330,17 @@ async def test_every_command_answers_an_admin_and_a_user(
             if person == "admin" or name in AS_USER:
                 command = f"kubectl synergy {' '.join(words)}"
                 recorded.record(name if person == "admin" else f"{name}.user", command, output, names)
+            if name in DATA:
+                found = [(await say(kubeconfig, *words, "-o", form, code=done.returncode, folder=folder)).stdout
+                         for form in ("json", "yaml")]  # fmt: skip
+                assert _shape(json.loads(found[0])) == _shape(yaml.safe_load(found[1])), name
         assert (folder / "past" / "trace.csv").exists()
+        wide = (await say(kubeconfig, "queue", "-o", "wide")).stdout
+        assert wide.splitlines()[0].split() != (await say(kubeconfig, "queue")).stdout.splitlines()[0].split()
+
+
+def _shape(value: Any) -> Any:
+    """The names in an answer; figures change from one call to the next."""
+    if isinstance(value, dict):
+        return {name: _shape(inner) for name, inner in value.items()}
+    return [_shape(one) for one in value[:1]] if isinstance(value, list) else None

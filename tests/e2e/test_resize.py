@@ -15,7 +15,7 @@ from support.on_cluster.observer import Observer, number, pod_request
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
-from synergy_devcluster.node import gpus
+from synergy_devcluster import gpus
 from synergy_devcluster.node.node import PAUSE_IMAGE
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient

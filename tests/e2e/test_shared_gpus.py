@@ -13,9 +13,8 @@ from support.on_cluster.namespaces import alone_on
 from support.waiting import eventually
 from synergy_core.colocation.predictors.generic import EFFECTS
 from synergy_core.model.usage import Usage
-from synergy_devcluster import Options
+from synergy_devcluster import Options, gpus
 from synergy_devcluster.gpu_plugin.shared import Preference
-from synergy_devcluster.node import gpus
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, PERSISTENT_VOLUME_CLAIMS, TRAINING_JOBS

@@ -195,7 +195,8 @@ def _devices(nodes: Sequence[Object] | None, capacities: Sequence[NodeCapacity])
     lost = [one.name for one in capacities if one.gpus < one.gpus_built_in]
     if lost:
         todo = "look at the device plugin's log on them"
-        return Check(what, "warning", f"{listed(lost)} offer fewer GPUs than are built in", todo)
+        offer = "offers" if len(lost) == 1 else "offer"
+        return Check(what, "warning", f"{listed(lost)} {offer} fewer GPUs than are built in", todo)
     types = sorted({one.gpu_type for one in capacities})
     return Check(what, "ok", f"{gpus} on {count(len(capacities), 'node')}: {', '.join(types)}")
 
@@ -216,7 +217,7 @@ def _sharing(capacities: Sequence[NodeCapacity]) -> Check:
         todo = (
             "set the device plugin to packed and the GPUPool's sharing.preference to Packed, or one GPU for each node"
         )
-        return Check(what, "warning", f"on {listed(inexact)} nobody can choose which jobs share a GPU", todo)
+        return Check(what, "warning", f"on {listed(inexact)} the plan cannot choose which jobs share a GPU", todo)
     return Check(
         what, "ok", f"{count(len(shared), 'node')} with up to {max(one.replicas for one in shared)} clients a GPU"
     )

@@ -1,5 +1,7 @@
 """A cluster's jobs as the simulator's inputs: a trace, profiles, and the nodes as pools (`docs/simulator.md`)."""
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,9 +17,20 @@ _GIB: Final = 1 << 30
 COLUMNS: Final = (
     "job_id", "arrival_s", "gpus", "model", "steps", "tenant", "weight", "slo_s", "batch_size", "skew", "model_bytes",
 )  # fmt: skip
-_ANY_AMOUNT: Final = (0.001, 0.001)
+ANY_AMOUNT: Final = ([0.001], [0.001])
 """CPUs and GiB of a matrix with one point: the speed is the same with all that a job can have."""
 Cells = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """How the exported jobs did: how many have ended, after how long on average (None: none has), and the seconds from
+    the grant of GPUs until a job trained, the first time and later (0: not known)."""
+
+    ended: int
+    avg_jct_s: float | None
+    start_s: float = 0.0
+    restart_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +43,14 @@ class Export:
     cluster: dict[str, Any] | None
     """None where no node can be seen."""
     notes: tuple[str, ...]
+    jcts_s: tuple[float, ...] = ()
+    """From creation to end, of those jobs of the trace that have ended."""
 
 
-def export(jobs: Iterable[SeenJob], capacities: Sequence[NodeCapacity], since_s: float) -> Export:
-    """The jobs that were created since `since_s` (seconds since the epoch), the first one at second 0 of the trace."""
+def export(
+    jobs: Iterable[SeenJob], capacities: Sequence[NodeCapacity], since_s: float, *, round_s: float = 1.0
+) -> Export:
+    """The jobs that were created since `since_s` (seconds since the epoch), by arrival (`by_arrival`)."""
     chosen = sorted((job for job in jobs if job.created_s >= since_s), key=lambda job: (job.created_s, job.full_name))
     models: dict[str, dict[str, dict[str, Any]]] = {}
     kept: list[tuple[SeenJob, str]] = []
@@ -51,8 +68,29 @@ def export(jobs: Iterable[SeenJob], capacities: Sequence[NodeCapacity], since_s:
     pools = _pools(capacities)
     if not pools:
         notes.append("no GPU node can be seen: write cluster.yaml yourself")
-    trace = tuple(_row(job, name, kept[0][0].created_s) for job, name in kept)
-    return Export(trace, {"models": models}, {"pools": pools} if pools else None, tuple(notes))
+    trace = by_arrival([_row(job, name) for job, name in kept], round_s)
+    jcts = [jct for job, _ in kept if (jct := _jct_s(job)) is not None]
+    return Export(trace, {"models": models}, {"pools": pools} if pools else None, tuple(notes), tuple(jcts))
+
+
+def by_arrival(rows: Iterable[Mapping[str, Any]], round_s: float) -> tuple[dict[str, Any], ...]:
+    """The rows of a trace, with `arrival_s` in seconds since the epoch, by arrival. In the result it counts from the
+    begin of the round in which the first job came: the simulator then plans at the moments at which the cluster did.
+    Jobs that had one name after the other are told apart."""
+    listed = sorted(rows, key=lambda row: (row["arrival_s"], row["job_id"]))
+    begin = math.floor(listed[0]["arrival_s"] / round_s) * round_s if listed else 0.0
+    names, found = Counter[str](), []
+    for row in listed:
+        name = row["job_id"]
+        names[name] += 1
+        again = f"{name}#{names[name]}" if names[name] > 1 else name
+        found.append({**row, "job_id": again, "arrival_s": round(row["arrival_s"] - begin)})
+    return tuple(found)
+
+
+def _jct_s(job: SeenJob) -> float | None:
+    ended = job.status.completion_time
+    return parse_time(ended) - job.created_s if ended is not None and job.finished else None
 
 
 def _model(job: SeenJob) -> str:
@@ -64,11 +102,11 @@ def _model(job: SeenJob) -> str:
 
 
 def _matrices(job: SeenJob) -> tuple[dict[str, dict[str, Any]], str]:
-    """The matrices by GPU type, and what there is to say of them."""
+    """The matrices by GPU type, with notes on them."""
     allowed = set(job.spec.gpu_types)
     measured = () if job.spec.profile.mode == "Skip" else surfaces(job)
     found = {
-        one.gpu_type: _matrix(
+        one.gpu_type: matrix_of(
             [millis / 1000 for millis in one.cpu_millis], [size / _GIB for size in one.memory_bytes], one.steps_per_s
         )
         for one in measured
@@ -79,13 +117,13 @@ def _matrices(job: SeenJob) -> tuple[dict[str, dict[str, Any]], str]:
     speeds = _speeds(job)
     if not speeds:
         return {}, "is left out: it has no matrices, and its speed is not known"
-    cpu, memory = _ANY_AMOUNT
-    return {kind: _matrix([cpu], [memory], [[speed]]) for kind, speed in speeds.items()}, (
+    return {kind: matrix_of(*ANY_AMOUNT, [[speed]]) for kind, speed in speeds.items()}, (
         "has no matrices: its measured speed stands for all amounts of CPU and memory"
     )
 
 
-def _matrix(cpus: Sequence[float], memory: Sequence[float], speeds: Sequence[Sequence[float]]) -> dict[str, Any]:
+def matrix_of(cpus: Sequence[float], memory: Sequence[float], speeds: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """A matrix as the simulator reads it: `memory` in GiB."""
     return {"cpus": list(cpus), "memory_gib": list(memory), "steps_per_s": [list(row) for row in speeds]}
 
 
@@ -104,13 +142,13 @@ def _speeds(job: SeenJob) -> dict[str, float]:
     return found
 
 
-def _row(job: SeenJob, name: str, first: float) -> dict[str, Any]:
+def _row(job: SeenJob, name: str) -> dict[str, Any]:
     spec, progress = job.spec, job.status.progress
     tensors = (progress.largest_tensor_bytes, progress.model_bytes) if progress is not None else (None, None)
     deadline = _deadline_after_s(job)
     cells: dict[str, Any] = {
         "job_id": job.full_name,
-        "arrival_s": round(job.created_s - first),
+        "arrival_s": job.created_s,
         "gpus": spec.gpus,
         "model": name,
         "steps": total_steps(spec, job.status),

@@ -1,4 +1,4 @@
-"""What has happened to a job, as far as its status and its events still tell."""
+"""What has happened to a job, from its status and the events that still exist."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class History:
 
 
 def history(job: SeenJob, events: Iterable[Object]) -> History:
-    """The history of a job. `events` are those of its namespace that concern it; Kubernetes keeps events for an hour
-    unless its administrator says otherwise, so that older ones are missing."""
+    """The history of a job. `events` are those of its namespace that concern it; Kubernetes keeps events for an hour by
+    default, so older ones are missing."""
     found = [Happening(job.created_s, "Created", "the TrainingJob was created")]
     if job.status.start_time is not None:
         found.append(Happening(parse_time(job.status.start_time), "FirstStart", "the job ran for the first time"))

@@ -41,7 +41,7 @@ def queue(jobs: Iterable[SeenJob], now: float) -> list[QueueRow]:
 
 
 def waits(job: SeenJob) -> bool:
-    """Whether the job stands in the queue."""
+    """Whether the job is in the queue."""
     return not job.finished and not job.gpus_held and not job.deleting
 
 
@@ -72,7 +72,7 @@ def queue_row(job: SeenJob, now: float) -> QueueRow:
 
 
 def waited(job: SeenJob, now: float) -> float:
-    """Seconds since the job was created in which it neither ran nor was suspended."""
+    """Seconds since the job was created in which it did not run and was not suspended."""
     service = job.status.service
     if service is None:
         return max(0.0, now - job.created_s)

@@ -1,7 +1,7 @@
 """What would make a waiting job start: changes that are tried by planning the next round with each of them. Pure.
 
-Only a change with which the planner gives the job GPUs is told. What it does to other jobs `kubectl synergy what-if`
-tells.
+Only a change with which the planner gives the job GPUs is reported. `kubectl synergy what-if` shows what it does to
+other jobs.
 """
 
 import json
@@ -59,7 +59,7 @@ class _Change:
 def what_would_help(snapshot: Snapshot, config: PlanConfig, name: str, go_on: Callable[[], bool]) -> Help | None:
     """Plan the next round as it is, then with one change after the other; None where no plan considers the job.
 
-    `name` is `NAMESPACE/NAME`. `go_on` is asked before each plan: without time, nothing further is tried. Changes that
+    `name` is `NAMESPACE/NAME`. `go_on` is called before each plan: without time, nothing further is tried. Changes that
     the user can make come first.
     """
     job = next((one for one in snapshot.jobs if one.name == name), None)
@@ -101,7 +101,7 @@ def _remedy(change: _Change, given: Allocation) -> Remedy:
 
 
 def _changes(snapshot: Snapshot, config: PlanConfig, job: Job) -> Iterator[Iterator[_Change]]:
-    """Each kind of change with its variants, of which the first that helps is told."""
+    """Each kind of change with its variants. The first that helps is reported."""
     usable = [node for node in snapshot.nodes if node.schedulable and node.gpus]
     types = sorted({node.gpu_type for node in usable})[:_MOST_TYPES]
     yield from (iter([change]) for change in _other_types(snapshot, job, types))

@@ -1,5 +1,8 @@
-"""What the last rounds decided, as far as events and statuses still tell: which jobs started, left and began to wait,
-and why."""
+"""What the last rounds decided: which jobs started, left and began to wait, and why.
+
+If a recorder keeps the history, `by_round` divides it into rounds. Otherwise statuses and the events that still exist
+are the source.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -11,7 +14,7 @@ from synergy_api.timestamps import parse_time
 from synergy_view.seen import Object, SeenJob
 from synergy_view.words import count
 
-What = Literal["started", "leaves", "ended", "waits"]
+What = Literal["started", "resized", "leaves", "ended", "waits"]
 _STARTED: Final = frozenset({Reason.WAITING_FOR_ROOM, Reason.WORKERS_STARTING, Reason.WORKERS_RUNNING})
 
 
@@ -38,25 +41,30 @@ class Round:
 def rounds(jobs: Iterable[SeenJob], events: Iterable[Object], round_s: float, *, most: int) -> list[Round]:
     """The last `most` rounds in which something was decided, the newest first. `events` are those of TrainingJobs.
 
-    An event counts for the round that it was posted in. A run that no event tells of any more counts for the round of
-    its allocation.
+    An event counts for the round that it was posted in. A run without an event counts for the round of its allocation.
     """
     found = _once([one for event in events if (one := _of_event(event)) is not None])
     started = {one.job for one in found if one.what == "started"}
-    by_round: dict[int, list[Decided]] = {}
-    for one in found:
-        by_round.setdefault(math.floor(one.at_s / round_s), []).append(one)
     for job in jobs:
         allocation = job.status.allocation
         if allocation is None or not job.gpus_held or job.full_name in started:
             continue
         index = _started_in(job, allocation.round, round_s)
         message = f"run {allocation.run} holds {count(job.gpus_held, f'{job.gpu_type} GPU')}"
-        row = Decided(at_s=index * round_s, job=job.full_name, what="started", reason=job.phase, message=message)
-        by_round.setdefault(index, []).append(row)
+        found.append(
+            Decided(at_s=index * round_s, job=job.full_name, what="started", reason=job.phase, message=message)
+        )
+    return by_round(found, round_s, most=most)
+
+
+def by_round(found: Iterable[Decided], round_s: float, *, most: int) -> list[Round]:
+    """What was decided in the last `most` rounds in which anything was, the newest first."""
+    by_index: dict[int, list[Decided]] = {}
+    for one in found:
+        by_index.setdefault(math.floor(one.at_s / round_s), []).append(one)
     return [
-        Round(index=index, starts_s=index * round_s, decided=tuple(sorted(by_round[index], key=_order)))
-        for index in sorted(by_round, reverse=True)[:most]
+        Round(index=index, starts_s=index * round_s, decided=tuple(sorted(by_index[index], key=_order)))
+        for index in sorted(by_index, reverse=True)[:most]
     ]
 
 
@@ -83,7 +91,7 @@ def _of_event(event: Object) -> Decided | None:
     involved: Mapping[str, Any] = event.get("regarding") or event.get("involvedObject") or {}
     at = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
     reason = str(event.get("reason") or "")
-    what = _what(reason)
+    what = what_of(reason)
     if involved.get("kind") != "TrainingJob" or not at or what is None:
         return None
     return Decided(
@@ -95,7 +103,7 @@ def _of_event(event: Object) -> Decided | None:
     )
 
 
-def _what(word: str) -> What | None:
+def what_of(word: str) -> What | None:
     """What an event of this reason says of a job; None where it says nothing of a plan."""
     if word not in Reason._value2member_map_:
         return None

@@ -31,7 +31,7 @@ class SeenJob:
 
     @property
     def phase(self) -> Phase:
-        """Where it stands; Pending until the operator has looked at it."""
+        """Its state; Pending until the operator has looked at it."""
         return self.status.phase or "Pending"
 
     @property

@@ -125,7 +125,7 @@ def gpus_given(job: SeenJob) -> dict[str, int]:
 
 
 def gpus_wanted(job: SeenJob) -> dict[tuple[str, ...], int]:
-    """GPUs that a waiting job wants, by the types that it may use; no type stands for any."""
+    """GPUs that a waiting job wants, by the types that it may use; no type means any."""
     return {} if job.finished or job.gpus_held else {tuple(job.spec.gpu_types): job.spec.gpus}
 
 

@@ -20,7 +20,9 @@ class UsageRow:
     waiting_hours: float
     """Of the jobs that are not finished: what they have waited so far."""
     gain: float | None
-    """Speed over that at the GPU-proportional share, of the running jobs whose matrix is known, weighted by GPUs."""
+    """Speed over that at the GPU-proportional share, weighted by GPUs: of the running jobs whose matrix is known. By a
+    recorder's history, of all GPU-hours."""
+    preemptions: int
 
 
 def usage(jobs: Iterable[SeenJob], now: float) -> list[UsageRow]:
@@ -41,6 +43,7 @@ def _row(tenant: str, namespace: str, jobs: list[SeenJob], now: float) -> UsageR
         gpu_hours=sum(gpu_hours(job, now) for job in jobs),
         waiting_hours=sum(waited(job, now) for job in jobs if not job.finished and not job.gpus_held) / 3600,
         gain=_gain(jobs),
+        preemptions=sum(job.status.service.preemptions for job in jobs if job.status.service is not None),
     )
 
 

@@ -1,4 +1,4 @@
-"""Why a job is where it is: the one reason that counts, which jobs stand in its way, and the next step."""
+"""Why a job is where it is: the deciding reason, the jobs ahead of it, and the next step."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ def duration(seconds: float) -> str:
 
 
 def ahead(seconds: float) -> str:
-    """A time that is to come: in 12m; one that has come by now: now."""
+    """A time in the future: in 12m; one that has come by now: now."""
     return f"in {duration(seconds)}" if seconds >= 1 else "now"
 
 

@@ -51,7 +51,7 @@ def repelling_taint(node: Object, tolerations: Sequence[Object]) -> Object | Non
 
 
 def pod_spec_admits(spec: Object, node: Object, tolerations: Sequence[Object] = ()) -> bool:
-    """Whether a pod of this spec may stand on the node: node selector, required node affinity and taints.
+    """Whether a pod of this spec may be on the node: node selector, required node affinity and taints.
 
     `tolerations` are those that every worker pod gets in addition to the spec's own. Cordons and readiness are not
     looked at: they say when the node takes pods, not which.

@@ -106,7 +106,7 @@ def _requests(holder: Object) -> Amounts:
 
 
 def _pod_level(spec: Object, status: Object, counted: Amounts, infeasible: bool) -> Amounts:
-    """Pod-level requests stand in place of the containers' sum, for the resources that they name."""
+    """Pod-level requests replace the containers' sum, for the resources that they name."""
     named = (spec.get("resources") or {}).get("requests") or {}
     holder = {"name": "", "resources": spec.get("resources")}
     effective = _container(holder, {"": status}, infeasible)

@@ -91,7 +91,7 @@ class NodeCapacity:
     @property
     def devices_per_gpu(self) -> int:
         """How many devices a job asks for to have a GPU alone. Where a plugin distributes, one: it takes the emptiest
-        GPU, so that no job shares while there are no more clients than GPUs."""
+        GPU. No job shares while there are no more clients than GPUs."""
         return self.replicas if self.exact else 1
 
     @property
@@ -101,8 +101,8 @@ class NodeCapacity:
 
     @property
     def by_order(self) -> bool:
-        """Whether who shares hangs on the order in which pods come: several shared GPUs, of which the plugin fills the
-        fullest first."""
+        """Whether the order in which pods come decides which jobs share: several shared GPUs, of which the plugin fills
+        the fullest first."""
         return self.replicas > 1 and self.packed and self.gpus_built_in > 1
 
 

@@ -1,4 +1,4 @@
-"""The API reference in Markdown, written from the CustomResourceDefinitions so that it cannot differ from them."""
+"""The API reference in Markdown, generated from the CustomResourceDefinitions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ A field with a default may be left out; a field marked *required* must be given 
 
 Objects are stored as short as they are written. The API server adds the defaults below to the object around them, but
 no empty list, map or text. To a TrainingJob without `profile`, `resources` or `sharing` it does not add these objects
-either: their defaults hold all the same. A status has no empty fields.
+either: their defaults hold nevertheless. A status has no empty fields.
 """
 
 

@@ -17,7 +17,7 @@ from synergy_core.model.config.policy_option import Described, SpecField
 Model = TypeVar("Model", bound=ApiModel)
 
 AS_DESCRIBED: Final[Any] = None
-"""Stands for the default of a declared option, which is the planner's."""
+"""Marks the default of a declared option, which is the planner's."""
 
 
 def with_options(group: str = "") -> Callable[[type[Model]], type[Model]]:

@@ -1,4 +1,4 @@
-"""Sensitivity matrices as they stand in a spec (given) or a status (measured)."""
+"""Sensitivity matrices in a spec (given) or a status (measured)."""
 
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -52,6 +52,10 @@ _Axis = Annotated[
 _Row = Annotated[
     list[Annotated[float, Field(gt=SLOWEST, le=FASTEST, allow_inf_nan=False)]], Field(min_length=1, max_length=64)
 ]
+
+
+UsageSource = Literal["DCGM", "NVML-GPM", "Nsight", "Utilization"]
+"""Source of compute and bandwidth. By Utilization they are upper bounds of the other sources' values."""
 
 
 class SensitivityMatrix(ApiModel):
@@ -170,7 +174,7 @@ class ProfilePoint(ApiModel):
     cached: Annotated[bool, Field(description="The job reads its data through the library's cache.")] = False
     largest_tensor_bytes: Annotated[
         int | None,
-        Field(ge=1, description="Bytes of the model's largest trained tensor, where the job told its model."),
+        Field(ge=1, description="Bytes of the model's largest trained tensor, if the job reported its model."),
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
     epoch_steps: Annotated[
@@ -178,11 +182,24 @@ class ProfilePoint(ApiModel):
     ] = None
     gpu_compute: Annotated[
         float | None,
-        Field(ge=0, le=1, description="Part of the time in which its GPUs computed, where that was sampled."),
+        Field(ge=0, le=1, description="How busy its GPUs' multiprocessors were, where that was sampled."),
     ] = None
-    gpu_bandwidth: Annotated[
-        float | None, Field(ge=0, le=1, description="Part of the time in which their memory was read or written.")
+    gpu_bandwidth: Annotated[float | None, Field(ge=0, le=1, description="How busy their memory was.")] = None
+    gpu_source: Annotated[UsageSource | None, Field(description="Source of gpuCompute and gpuBandwidth.")] = None
+    gpu_occupancy: Annotated[
+        float | None, Field(ge=0, le=1, description="Resident warps as part of the most that fit, by counters.")
     ] = None
+    gpu_utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Beside counters: part of the time in which any kernel ran, by nvidia-smi."),
+    ] = None
+    gpu_memory_utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Beside counters: part of the time in which any memory was read or written."),
+    ] = None
+    gpu_problem: Annotated[
+        str, Field(max_length=512, description="Why there are no counters although they were wanted.")
+    ] = ""
     gpu_memory_bytes: Annotated[
         int | None, Field(ge=0, description="The most of one GPU's memory that was in use.")
     ] = None
@@ -193,7 +210,7 @@ class ProfilePoint(ApiModel):
 
 
 class ProfileConfidence(ApiModel):
-    """How far the measured speeds on one GPU type are to be believed."""
+    """How reliable the measured speeds on one GPU type are."""
 
     gpu_type: Annotated[str, Field(description="GPU type it holds for.")]
     level: Annotated[
@@ -232,11 +249,40 @@ class MeasuredUsage(ApiModel):
     """What the job does to a GPU that it has alone, from its profile runs: of the fastest point, of memory the most."""
 
     gpu_type: Annotated[str, Field(description="GPU type it holds for.")]
-    compute: Annotated[float, Field(ge=0, le=1, description="Part of the time in which the GPU computed.")]
+    compute: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="By counters: active part of the multiprocessors' cycles. By Utilization: part of the time in "
+            "which any kernel ran, an upper bound.",
+        ),
+    ]
     bandwidth: Annotated[
-        float, Field(ge=0, le=1, description="Part of the time in which its memory was read or written.")
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="By counters: active part of the memory interface's cycles. By Utilization: part of the time "
+            "in which any memory was read or written, an upper bound.",
+        ),
     ]
     memory_bytes: Annotated[int, Field(ge=0, description="The most of its memory that was in use.")]
+    source: Annotated[UsageSource, Field(description="Source of compute and bandwidth.")] = "Utilization"
+    occupancy: Annotated[
+        float | None, Field(ge=0, le=1, description="Resident warps as part of the most that fit, by counters.")
+    ] = None
+    utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Beside counters: part of the time in which any kernel ran, by nvidia-smi."),
+    ] = None
+    memory_utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Beside counters: part of the time in which any memory was read or written."),
+    ] = None
+    problem: Annotated[
+        str, Field(max_length=512, description="Why there are no counters although they were wanted.")
+    ] = ""
 
 
 UsageList = Annotated[list[MeasuredUsage], Field(json_schema_extra={**_BY_GPU_TYPE})]

@@ -48,3 +48,11 @@ class ProfileSpec(ApiModel):
         PositiveQuantity | None,
         Field(description="Distance of neighbouring CPU points; by default the node's CPUs in 24 equal steps."),
     ] = None
+    counters: Annotated[
+        Literal["Auto", "Nsight", "Off"],
+        Field(
+            description="Where `compute` and `bandwidth` of the job's usage come from. Auto: DCGM or NVML's GPM "
+            "interface, where the node has one. Nsight: a further profile run of two steps under Nsight Compute, which "
+            "the image must have. Off: utilisation, an upper bound."
+        ),
+    ] = "Auto"

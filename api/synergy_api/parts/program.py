@@ -22,8 +22,8 @@ def program(template: dict[str, Any]) -> dict[str, Any]:
 def model(template: dict[str, Any], *, gpus: int, batch_size: int | None) -> str:
     """A name that jobs have in common which run the same program, whatever their GPUs and their batch.
 
-    The batch (samples per step, over all GPUs) is told apart from other numbers by its value: that number, over all
-    GPUs or of one of them, counts for nothing wherever it stands in the program. Empty for a template that is no pod's.
+    The batch (samples per step, over all GPUs) is found by its value: that number, over all GPUs or per GPU, is ignored
+    wherever the program has it. Empty for a template that is no pod's.
     """
     try:
         text = json.dumps(program(template), sort_keys=True, separators=(",", ":"), default=str)

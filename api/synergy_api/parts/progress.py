@@ -82,6 +82,11 @@ class Progress(ApiModel):
         Field(ge=1, description="Bytes of the model's largest trained tensor; its part of the model is S_J."),
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
+    sent_bytes_per_step: Annotated[
+        int | None,
+        Field(ge=1, description="Bytes that rank 0 sent its gang in a step, where the job did not tell its model."),
+    ] = None
+    world_size: Annotated[int | None, Field(ge=2, description="Processes that trained together then.")] = None
     save_seconds: Annotated[float | None, Field(ge=0, description="How long the newest checkpoint took to write.")] = (
         None
     )

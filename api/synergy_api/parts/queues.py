@@ -29,7 +29,7 @@ def _ascend(values: list[Number]) -> list[Number]:
 
 @with_options("queues")
 class Queues(ApiModel):
-    """How `2d-las` and `2d-gittins` tell jobs apart (Tiresias, section 3.2.3)."""
+    """The queues of `2d-las` and `2d-gittins` (Tiresias, section 3.2.3)."""
 
     thresholds_gpu_seconds: Annotated[
         list[Annotated[float, Field(gt=0, le=1e12)]],
@@ -109,7 +109,7 @@ class ServiceHistory(ApiModel):
     """The service that the cluster's own jobs needed from beginning to end: a histogram of bounded size.
 
     A job is counted in one update with its UID in `pending`, which stays there until the job's own `marks.counted` says
-    so: whoever stops in between, none is counted twice.
+    so: none is counted twice, even if a leader stops in between.
     """
 
     jobs: Annotated[int, Field(ge=0, description="Finished jobs counted so far; old ones are forgotten by halves.")] = 0

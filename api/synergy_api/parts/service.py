@@ -44,8 +44,8 @@ Seconds = Annotated[float, Field(ge=0)]
 class ServiceStatus(ApiModel):
     """Attained service, derived from recorded starts and stops. Owned by the operator.
 
-    Closed runs are summed and the open one keeps its start, both written in one update, so that no crash loses or
-    doubles any: at time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
+    Closed runs are summed and the open one keeps its start. One update writes both: no crash loses or doubles any
+    service. At time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
     """
 
     run: Annotated[int, Field(ge=0, description="The newest run whose workers were made.")] = 0
@@ -75,7 +75,7 @@ class ServiceStatus(ApiModel):
     ] = 0
     suspended_since: Annotated[Timestamp | None, Field(description="Since when spec.suspend has held the job.")] = None
     suspended_seconds: Annotated[
-        float, Field(ge=0, description="Seconds for which it was held before that; nobody waits meanwhile.")
+        float, Field(ge=0, description="Seconds for which it was suspended before that. They do not count as waiting.")
     ] = 0.0
     retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
     last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None

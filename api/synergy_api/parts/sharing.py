@@ -9,20 +9,46 @@ from synergy_api.base import ApiModel, PositiveQuantity, Timestamp
 
 
 class GPUUsage(ApiModel):
-    """Averages over the job's training alone on a GPU of one type, as NVML or DCGM tell them."""
+    """Averages over the job's training alone on a GPU of one type, as NVML or DCGM measure them."""
 
     gpu_type: Annotated[str, Field(min_length=1, max_length=63, description="GPU type that this holds for.")]
     compute: Annotated[
-        float, Field(ge=0, le=1, description="Part of the time in which the GPU computes, or its occupancy.")
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="Part of the time in which the GPU computes; with source Counters, active part of the "
+            "multiprocessors' cycles.",
+        ),
     ]
-    bandwidth: Annotated[float, Field(ge=0, le=1, description="Part of the GPU's memory bandwidth in use.")]
+    bandwidth: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="Part of the time in which its memory is read or written; with source Counters, active part "
+            "of the memory interface's cycles.",
+        ),
+    ]
     memory: Annotated[PositiveQuantity, Field(description="GPU memory it needs at the most, such as 3Gi.")]
     model: Annotated[
         str, Field(max_length=128, description="Name of the model that it trains: jobs of one model behave alike.")
     ] = ""
     configuration: Annotated[
-        str, Field(max_length=128, description="What else tells its behaviour: data, batch size, precision.")
+        str, Field(max_length=128, description="What else describes its behaviour: data, batch size, precision.")
     ] = ""
+    source: Annotated[
+        Literal["Counters", "Utilization"],
+        Field(description="What compute and bandwidth are. By Utilization (nvidia-smi's) they are upper bounds."),
+    ] = "Utilization"
+    utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="With source Counters: part of the time in which any kernel ran."),
+    ] = None
+    memory_utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="With source Counters: part of the time in which any memory was in use."),
+    ] = None
 
 
 class Sharing(ApiModel):
@@ -68,7 +94,8 @@ class SharedGPU(ApiModel):
     seen: Annotated[
         list[str] | None,
         Field(
-            max_length=256, description="Jobs that were seen on it, by the GPUs' UUIDs; absent until they have told."
+            max_length=256,
+            description="Jobs that were seen on it, by the GPUs' UUIDs; absent until they have reported.",
         ),
     ] = None
     wrong_runs: Annotated[
@@ -87,7 +114,9 @@ class SharedSpeed(ApiModel):
     """How fast the job was while certain others had its GPU too: the mean over the time in which they were seen."""
 
     gpu_type: Annotated[str, Field(min_length=1, max_length=63, description="GPU type they shared.")]
-    partners: Annotated[list[str], Field(min_length=1, max_length=47, description="Who had its GPU too, in order.")]
+    partners: Annotated[
+        list[str], Field(min_length=1, max_length=47, description="Jobs that had its GPU too, in order.")
+    ]
     usages: Annotated[
         list[GPUUsage],
         Field(max_length=47, description="What was known of the partners' usage, in their order; empty if not of all."),

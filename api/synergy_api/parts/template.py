@@ -1,4 +1,4 @@
-"""What the API server checks in a TrainingJob's pod template, so that a job that cannot train is refused at once.
+"""What the API server checks in a TrainingJob's pod template: it refuses at once a job that cannot train.
 
 Only what is needed to name the mistake is declared; every other field of a PodTemplateSpec is kept as it is and checked
 by the API server when the operator makes the pods.
@@ -61,8 +61,8 @@ _DEEPEST: Final = 100
 
 
 def depth_problem(template: Any) -> str:
-    """What is wrong with a template that is nested deeper than anything in a pod, empty where nothing is. Whoever
-    copies, compares or writes such an object would come to the end of Python's stack."""
+    """What is wrong with a template that is nested deeper than anything in a pod, empty where nothing is. Copying,
+    comparing or writing such an object would exhaust Python's stack."""
     level = [template]
     for _ in range(_DEEPEST):
         parts = (node.values() if isinstance(node, dict) else node for node in level if isinstance(node, dict | list))

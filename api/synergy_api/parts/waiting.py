@@ -29,7 +29,7 @@ class QueueStatus(ApiModel):
 
 
 class Late(ApiModel):
-    """Why the job will not be done by spec.slo.deadline, as things stand. Owned by the extender."""
+    """Why the job will miss spec.slo.deadline. Owned by the extender."""
 
     reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
     message: Annotated[str, Field(max_length=32768, description="The reason in words and what would help.")] = ""

@@ -31,7 +31,7 @@ class ReasonPlace(StrEnum):
 class Entry:
     """One reason. A message is `says`, then `change` where there is something to change, both with facts in their
     `{names}`; `means` is for the list alone and may be left out where `says` explains itself. `event` is the kind of
-    event that tells of it, None where none does."""
+    event that carries it, None if none does."""
 
     places: tuple[ReasonPlace, ...]
     says: str

@@ -25,7 +25,7 @@ DEADLINES: Final[dict[Reason, Entry]] = {
         Reason(late.value): Entry(
             _ON_TIME,
             LATE_MESSAGES[late],
-            means="The job is planned and runs all the same.",
+            means="The job is still planned and runs.",
             event="Warning",
         )
         for late in LateReason

@@ -29,7 +29,7 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "with less memory on {gpu_type} the job's speed is {error} off what the memory model says",
         "correct spec.dataset, spec.batchSize or the GPUPool's storageBandwidth; status.profile.points has both speeds",
         "The model computes the speed with a part of the data in the cache from the size of the data and the bandwidth "
-        "of storage. The job is queued with it all the same.",
+        "of storage. The job is queued with it anyway.",
         "Warning",
     ),
     Reason.PROFILE_MEMORY_UNCHECKED: Entry(
@@ -37,7 +37,7 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "a profile run with less memory on {gpu_type} failed: the effect of memory on speed is estimated, not measured",
         "raise spec.profile.timeoutSeconds where storage is slow; correct spec.dataset, or the script where it fails "
         "without all of its data in memory",
-        "With less memory than the data set a job waits for storage. The job is queued all the same, with the memory "
+        "With less memory than the data set a job waits for storage. The job is queued anyway, with the memory "
         "model's speeds for what was not measured.",
         "Warning",
     ),
@@ -48,6 +48,17 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "On a shared GPU a job that takes more than it says would fail under the device plugin's limit. The plan "
         "counts the larger figure, so the job shares where that fits.",
         "Warning",
+    ),
+    Reason.USAGE_WITHOUT_COUNTERS: Entry(
+        _P,
+        "{points} CPU points were measured on {gpu_types}; compute and bandwidth on {gpu_type} are utilisation, an "
+        "upper bound: {problem}",
+        "let profile runs read dcgm-exporter's profiling fields (operator.dcgmExporter of the chart); or use "
+        "spec.profile.counters Nsight with an image that has Nsight Compute",
+        "The job may share its GPU, and no GPU counters told how busy it keeps the multiprocessors and the memory. "
+        "Utilisation is the part of the time in which any kernel runs, however small. The plan takes it for the job's "
+        "load, so it may miss partners that would fit.",
+        event="Normal",
     ),
     Reason.PROFILE_SHARED: Entry(
         (ReasonPlace.PROFILED, ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),

@@ -14,7 +14,7 @@ SPECS: Final[dict[Reason, Entry]] = {
         "the spec can be planned on this cluster, but spec.tenant is {tenant}, which the SchedulingPolicy does not "
         "name among its tenants ({named}), so the job counts for one of weight 1",
         "correct spec.tenant, or add the tenant to the SchedulingPolicy",
-        "The policy is hierarchical and names tenants, and the job says that it is of another. It runs all the same.",
+        "The policy is hierarchical and names tenants, and the job says that it is of another. It still runs.",
         "Warning",
     ),
     Reason.TENANT_REFUSED: Entry(
@@ -38,9 +38,9 @@ SPECS: Final[dict[Reason, Entry]] = {
     ),
     Reason.FIELDS_OVERRIDDEN: Entry(
         _V,
-        "the spec can be planned on this cluster, but the plan sets {fields} itself, what stands there is not used",
+        "the spec can be planned on this cluster, but the plan sets {fields} itself and ignores these values",
         "remove it from the template; CPU and memory are bounded by spec.resources",
-        "The pod template sets something that belongs to the plan. The job runs all the same.",
+        "The pod template sets something that belongs to the plan. The job still runs.",
         "Warning",
     ),
     Reason.INVALID_SPEC: Entry(

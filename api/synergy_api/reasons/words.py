@@ -37,6 +37,7 @@ class Reason(StrEnum):
     PROFILE_MEMORY_OFF = "ProfileMemoryOff"
     PROFILE_MEMORY_UNCHECKED = "ProfileMemoryUnchecked"
     USAGE_UNDERSTATED = "UsageUnderstated"
+    USAGE_WITHOUT_COUNTERS = "UsageWithoutCounters"
     PROFILE_SHARED = "ProfileShared"
     PROFILE_WAITING = "ProfileWaiting"
     PROFILE_MEASURING = "ProfileMeasuring"

@@ -183,7 +183,7 @@ StandIn = Literal["CutShort", "Last", "Isolated"]
 class InForce(ApiModel):
     """What plans follow now: the spec, or the last valid one where the spec is not."""
 
-    policy: Annotated[PolicyName, Field(description="Who should run.")]
+    policy: Annotated[PolicyName, Field(description="The order in which jobs should run.")]
     agnostic: Annotated[bool | None, Field(description="Whether plans see no difference between GPU types.")] = None
     placement_sensitive: Annotated[
         bool | None, Field(description="Whether plans see what jobs keep of their throughput on many nodes.")

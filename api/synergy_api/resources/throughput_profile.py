@@ -6,6 +6,7 @@ from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.parts.profile import ConfidenceList, MatrixList, ProfilePoint, UsageList
+from synergy_api.parts.traffic import Traffic
 
 
 class ThroughputProfileSpec(ApiModel):
@@ -33,6 +34,7 @@ class ThroughputProfileSpec(ApiModel):
     usage: Annotated[
         UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
+    traffic: Traffic | None = None
     measured_at: Annotated[Timestamp, Field(description="When the last of the points was measured.")]
 
 

@@ -16,6 +16,7 @@ from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
+from synergy_api.parts.traffic import Traffic
 from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
@@ -192,7 +193,7 @@ class WorkerStatus(ApiModel):
 
 
 class ProfileStatus(ApiModel):
-    """Where the job's profile stands. Owned by the operator."""
+    """The state of the job's profile. Owned by the operator."""
 
     state: Annotated[
         Literal["Waiting", "Measuring", "Complete", "Skipped", "Failed"], Field(description="Where it stands.")
@@ -224,6 +225,7 @@ class ProfileStatus(ApiModel):
     usage: Annotated[
         UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
+    traffic: Traffic | None = None
 
 
 class TrainingJobStatus(ApiModel):

@@ -11,6 +11,7 @@ class _Benchmarks(LazyGroup):
     lazy = {
         "client": LazyCommand("synergy_cli.bench.client.command", "client_command", "kube"),
         "e2e": LazyCommand("synergy_cli.bench.e2e.command", "e2e", "devcluster"),
+        "forecast": LazyCommand("synergy_cli.bench.forecast", "forecast_command", "sim"),
         "modelling": LazyCommand("synergy_cli.bench.modelling", "modelling_command", "solver"),
         "simulator": LazyCommand("synergy_cli.bench.simulator", "simulator_command", "sim"),
         "solver": LazyCommand("synergy_cli.bench.solver", "solver_command", "solver"),
@@ -21,7 +22,7 @@ class _Benchmarks(LazyGroup):
 
 @click.group(cls=_Benchmarks)
 def bench() -> None:
-    """Benchmarks, each beside a reference that is measured in the same run."""
+    """Run benchmarks. Each one also measures a reference to compare with."""
 
 
 bench.add_command(iterate_command, "iterate")

@@ -80,8 +80,8 @@ def problem(
 ) -> Problem:
     """A problem of so many jobs; `pairs`: with all pairs of them.
 
-    `different`: each job's speeds are those of its kind times a factor of its own on each type, 0.8 to 1.25, so that no
-    two are alike, as measured speeds would not be.
+    `different`: each job's speeds are those of its configuration times a random factor on each type, 0.8 to 1.25. Like
+    measured speeds, no two are then equal.
     """
     rng = np.random.default_rng(seed)
     kind = rng.integers(len(table.alone), size=jobs)

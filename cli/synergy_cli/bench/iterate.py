@@ -18,12 +18,14 @@ _WARM_UP = 100
 
 @click.command()
 @click.option("--rate", default=1000, show_default=True, type=click.IntRange(1, 100_000), help="Steps per second.")
-@click.option("--steps", default=5000, show_default=True, type=click.IntRange(200), help="Steps of each loop.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option(
+    "--steps", default=5000, show_default=True, type=click.IntRange(200), help="Number of steps of each loop."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def iterate_command(rate: int, steps: int, as_json: bool) -> None:
-    """Microseconds between two steps in a worker of a TrainingJob, beside a bare loop over the same batches.
+    """Measure the overhead of `iterate` per training step, compared with a bare loop over the same batches.
 
-    The worker is alone and has no lease: the reports of a lease are sent by a thread of their own.
+    The worker is alone and has no lease. A thread of its own would send the reports of a lease.
     """
     bare = _between_steps(_forever(), 1.0 / rate, steps)
     with tempfile.TemporaryDirectory() as folder, _worker(steps + 1, Path(folder)):

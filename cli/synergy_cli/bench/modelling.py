@@ -56,14 +56,20 @@ class Programme:
     "sizes",
     multiple=True,
     type=click.IntRange(2),
-    help=f"Numbers of jobs; as often as you like. Default: {_SIZES[0]} and {_SIZES[1]}.",
+    help=f"Number of jobs; may be repeated. Default: {_SIZES[0]} and {_SIZES[1]}.",
 )
-@click.option("--pairs", is_flag=True, help="With all pairs of jobs that may share a worker.")
-@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1), help="Solves per figure.")
+@click.option("--pairs", is_flag=True, help="Include all pairs of jobs that may share a worker.")
+@click.option(
+    "--repeats",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of solves. A figure is their median.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the jobs.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def modelling_command(*, sizes: tuple[int, ...], pairs: bool, repeats: int, seed: int, as_json: bool) -> None:
-    """What cvxpy's canonicalisation adds to one linear programme, beside HiGHS called directly."""
+    """Measure what cvxpy adds to the time of one linear programme, compared with calling HiGHS directly."""
     _ways(2, pairs=False, repeats=1, seed=seed)  # what is loaded once per process is not part of a solve
     found = [way for jobs in sizes or _SIZES for way in _ways(jobs, pairs=pairs, repeats=repeats, seed=seed)]
     if as_json:

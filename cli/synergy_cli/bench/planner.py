@@ -42,11 +42,13 @@ class Case:
 
 @click.command("planner")
 @click.option("--seed", default=0, show_default=True, help="Seed of the random jobs.")
-@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1), help="Plans per figure (median).")
-@click.option("--policy", default="las", show_default=True, help="Policy that is planned with.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option(
+    "--repeats", default=5, show_default=True, type=click.IntRange(1), help="Number of plans. A figure is their median."
+)
+@click.option("--policy", default="las", show_default=True, help="Ordering policy.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def planner_command(seed: int, repeats: int, policy: str, as_json: bool) -> None:
-    """One plan of a cluster in mid-life: two rounds in, all GPUs taken, many jobs waiting."""
+    """Measure one plan of a busy cluster: after two rounds, with all GPUs taken and many jobs waiting."""
     cases = []
     for nodes, jobs, aim_s in _SIZES:
         if not as_json:

@@ -165,12 +165,16 @@ class Result:
 
 
 @click.command("simulator")
-@click.option("--data", metavar="FOLDER", help="The papers' public tables; without, traces are drawn and built-in.")
-@click.option("--quick", is_flag=True, help="The smallest trace only.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the drawn traces.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option(
+    "--data",
+    metavar="FOLDER",
+    help="Folder with the papers' public tables. Without it, traces are generated or built in.",
+)
+@click.option("--quick", is_flag=True, help="Simulate the smallest trace only.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the generated traces.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def simulator_command(*, data: str | None, quick: bool, seed: int, as_json: bool) -> None:
-    """Processor time of whole simulations."""
+    """Measure the processor time of whole simulations."""
     if data is not None and not Path(data).is_dir():
         raise BadInputError(f"--data: there is no folder {data}")
     folder = None if data is None else Path(data)

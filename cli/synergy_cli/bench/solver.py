@@ -93,23 +93,33 @@ class Case:
 
 
 @click.command("solver")
-@click.option("--jobs", "sizes", multiple=True, type=click.IntRange(2), help="Numbers of jobs; as often as you like.")
+@click.option("--jobs", "sizes", multiple=True, type=click.IntRange(2), help="Number of jobs; may be repeated.")
 @click.option(
     "--policy", "policies", multiple=True, help=f"Policies; default: {', '.join(POLICIES)}; also {ON_REQUEST[0]}."
 )
-@click.option("--pairs/--no-pairs", "pairs", default=None, help="Only with, only without space sharing.")
+@click.option(
+    "--pairs/--no-pairs", "pairs", default=None, help="Measure with or without space sharing only. Default: both."
+)
 @click.option(
     "--different/--kinds",
     "different",
     default=None,
-    help="Only jobs that are all different, only jobs of 26 kinds; default: both.",
+    help="Jobs that are all different, or jobs of 26 configurations. Default: both.",
 )
 @click.option(
-    "--table", type=click.Path(path_type=Path), help="The authors' simulation_throughputs.json; default: drawn."
+    "--table",
+    type=click.Path(path_type=Path),
+    help="The authors' simulation_throughputs.json. Default: random throughputs.",
 )
-@click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Solves per figure.")
+@click.option(
+    "--repeats",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of solves. A figure is their median.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of jobs and table.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def solver_command(
     *,
     sizes: tuple[int, ...],
@@ -121,7 +131,7 @@ def solver_command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Allocations of random jobs on clusters that grow with their number (Gavel, figure 14)."""
+    """Measure how long allocations take for growing numbers of random jobs (Gavel, figure 14)."""
     for policy in policies:
         if policy not in POLICIES + ON_REQUEST:
             raise BadInputError(f"--policy: {policy!r} is not measured; choose of {', '.join(POLICIES + ON_REQUEST)}")

@@ -19,14 +19,18 @@ _WAIT_SECONDS = 60.0
 
 
 @click.command()
-@click.option("--gpu-type", required=True, help="GPU type of a matrix in this cluster, such as A100.")
+@click.option("--gpu-type", required=True, help="GPU type of this cluster, such as A100.")
+@click.option("--image", default="localhost/kube-synergy-examples:dev", show_default=True, help="Image with python3.")
 @click.option(
-    "--image", default="localhost/kube-synergy-examples:dev", show_default=True, help="Any image with Python."
+    "--repeats",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of starts. A figure is their median.",
 )
-@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1), help="Starts per figure.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def start(gpu_type: str, image: str, repeats: int, as_json: bool) -> None:
-    """Seconds from creating a job to Running while GPUs are free, beside a bare GPU pod of the default scheduler."""
+    """Measure how long a job takes to run when GPUs are free, compared with a bare pod of the default scheduler."""
     try:
         report = asyncio.run(_measure(gpu_type, image, repeats))
     except (NoClusterError, ApiError, aiohttp.ClientConnectionError) as error:

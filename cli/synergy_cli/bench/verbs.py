@@ -25,7 +25,7 @@ AsgiApp = Callable[..., Awaitable[None]]
 
 
 class Case(NamedTuple):
-    """One figure: `what` is `decode` or `route`, `form` is `names` or `nodes`. `ratio` is to the msgspec way."""
+    """One figure: `what` is `decode` or `route`, `form` is `names` or `nodes`. `ratio` compares with msgspec."""
 
     what: str
     form: str
@@ -36,10 +36,10 @@ class Case(NamedTuple):
 
 
 @click.command("verbs")
-@click.option("--nodes", default=5000, show_default=True, type=click.IntRange(1), help="Nodes in a request.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--nodes", default=5000, show_default=True, type=click.IntRange(1), help="Number of nodes in a request.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def verbs_command(nodes: int, as_json: bool) -> None:
-    """Time to read a filter request: msgspec beside pydantic, and a route by Starlette beside FastAPI's."""
+    """Measure how long a filter request takes to decode: msgspec and pydantic, Starlette's and FastAPI's routes."""
     cases = [case for form in ("names", "nodes") for case in asyncio.run(_measure(form, nodes))]
     if as_json:
         click.echo(json.dumps({"benchmark": "verbs", "nodes": nodes, "cases": [case._asdict() for case in cases]}))

@@ -1,4 +1,4 @@
-"""`kube-synergy colocation fit | predict | evaluate`."""
+"""`kube-synergy colocation fit | predict | evaluate | usage`."""
 
 import csv
 import io
@@ -13,6 +13,7 @@ from synergy_cli.choice import Choice
 from synergy_cli.colocation.evaluate import evaluation_text, evaluations
 from synergy_cli.colocation.report import report_page
 from synergy_cli.colocation.tables import Pair, measurements_of, read_pairs, read_singles
+from synergy_cli.colocation.usage import usage_command
 from synergy_cli.errors import BadInputError, OneLineGroup
 from synergy_cli.files import read_input
 from synergy_cli.simulation.inputs import bad_input
@@ -25,33 +26,48 @@ from synergy_core.colocation.predictors.sums import fit_sums
 from synergy_core.model.measurement import Predictor
 from synergy_core.model.snapshot_format import SnapshotError
 
-single_option = click.option("--single", required=True, metavar="S.csv", help="Jobs alone: usage of GPU and memory.")
-pairs_option = click.option("--pairs", required=True, metavar="P.csv", help="Pairs of them on one GPU.")
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+single_option = click.option(
+    "--single",
+    required=True,
+    metavar="S.csv",
+    help="Measurements of jobs that ran alone: how much of the GPU and its memory they used.",
+)
+pairs_option = click.option(
+    "--pairs", required=True, metavar="P.csv", help="Measurements of pairs of these jobs on one GPU."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 @click.group("colocation", cls=OneLineGroup)
 def colocation() -> None:
-    """What jobs that share a GPU do to each other."""
+    """Predict how jobs that share a GPU slow each other down."""
 
 
 @colocation.command("fit")
 @single_option
 @pairs_option
-@click.option("--out", required=True, metavar="MODEL.json", help="Where the model goes.")
-@click.option("--gpu-type", default="", help="The GPU type that was measured on.")
+@click.option("--out", required=True, metavar="MODEL.json", help="File for the fitted model.")
+@click.option("--gpu-type", default="", help="GPU type of the measurements.")
 @click.option("--mps/--no-mps", default=True, show_default=True, help="Whether the pairs ran under MPS.")
 @click.option(
     "--estimator",
     is_flag=True,
-    help="Predict by the measured models and what is nearest to them (Gavel's estimator), not by utilisation.",
+    help="Predict from the most similar measured models (Gavel's estimator) instead of from utilisation.",
+)
+@click.option(
+    "--counters",
+    is_flag=True,
+    help="Fit to GPU counters, the columns sm_active and dram_active of S.csv, not to utilisation.",
 )
 @json_option
-def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, estimator: bool, as_json: bool) -> None:
+def fit_command(
+    *, single: str, pairs: str, out: str, gpu_type: str, mps: bool, estimator: bool, counters: bool, as_json: bool
+) -> None:
     """Fit the predictors to measured pairs."""
     check_writable("--out", out)
     with bad_input():
-        measured = measurements_of(read_pairs(Path(pairs), read_singles(Path(single)), measured=True))
+        singles = read_singles(Path(single), counters=counters)
+        measured = measurements_of(read_pairs(Path(pairs), singles, measured=True))
     if len(measured) < 3:
         raise BadInputError(f"{pairs}: {len(measured)} pairs are too few to fit to; measure at least three")
     try:
@@ -62,8 +78,8 @@ def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, 
         gpu_type=gpu_type,
         mps=mps,
         measurements=len(measured),
-        sums=fit_sums(measured),
-        effects=fit_effects(measured),
+        sums=fit_sums(measured, counters=counters),
+        effects=fit_effects(measured, counters=counters),
         references=references,
     )
     write_whole(out, model_text(model) + "\n")
@@ -74,10 +90,15 @@ def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, 
 
 
 @colocation.command("predict")
-@click.option("--model", required=True, metavar="MODEL.json", help="What fit has written.")
+@click.option("--model", required=True, metavar="MODEL.json", help="Model file that `colocation fit` wrote.")
 @single_option
 @pairs_option
-@click.option("--out", required=True, metavar="OUT.csv", help="A line for each pair, in the same order.")
+@click.option(
+    "--out",
+    required=True,
+    metavar="OUT.csv",
+    help="File for the predictions: one line for each pair, in the order of the input.",
+)
 @click.option(
     "--predictor",
     type=Choice(["effects", "sums"]),
@@ -87,14 +108,14 @@ def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, 
 )
 @json_option
 def predict_command(*, model: str, single: str, pairs: str, out: str, predictor: str, as_json: bool) -> None:
-    """Predict how fast the jobs of each pair are, relative to alone, and whether both keep 85 %."""
+    """Predict the speed of both jobs of each pair, relative to running alone, and whether both keep 85 %."""
     check_writable("--out", out)
     try:
         fitted = parse_model(read_input(model, "--model"))
     except SnapshotError as error:
         raise BadInputError(f"{model}: {error}") from error
     with bad_input():
-        asked = read_pairs(Path(pairs), read_singles(Path(single)), measured=False)
+        asked = read_pairs(Path(pairs), read_singles(Path(single), counters=fitted.sums.counters), measured=False)
     told = _predictions(fitted.predictor(sums=predictor == "sums"), asked)
     write_whole(out, _predictions_csv(told))
     document = _judgement(asked, told)
@@ -108,10 +129,10 @@ def predict_command(*, model: str, single: str, pairs: str, out: str, predictor:
 @colocation.command("evaluate")
 @single_option
 @pairs_option
-@click.option("--report", metavar="OUT.html", help="The calibration as a plot.")
+@click.option("--report", metavar="OUT.html", help="Write the calibration as a plot.")
 @json_option
 def evaluate_command(*, single: str, pairs: str, report: str | None, as_json: bool) -> None:
-    """Judge the predictors on families of models that they have not seen (leave one family out)."""
+    """Evaluate the predictors on model families that they were not fitted to (leave one family out)."""
     check_writable("--report", report)
     with bad_input():
         measured = measurements_of(read_pairs(Path(pairs), read_singles(Path(single)), measured=True))
@@ -122,6 +143,9 @@ def evaluate_command(*, single: str, pairs: str, report: str | None, as_json: bo
     if report is not None:
         write_whole(report, report_page(found))
     click.echo(json.dumps(asdict(found)) if as_json else evaluation_text(found))
+
+
+colocation.add_command(usage_command)
 
 
 def _predictions(predictor: Predictor, asked: Sequence[Pair]) -> list[tuple[float, ...]]:

@@ -27,7 +27,7 @@ class Evaluation:
     scores: Mapping[str, Score]
     """By predictor: `sums` (the thesis') and `effects` (ours)."""
     threshold: float
-    """Part of the measurements told rightly by a bound on the sum of compute."""
+    """Fraction of the measurements that a bound on the sum of compute predicts rightly."""
     after: Mapping[int, float]
     """Mean absolute error of an unseen job's fraction after so many observations of it."""
     calibration: Sequence[Bin]

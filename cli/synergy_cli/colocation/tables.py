@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from synergy_core.model.measurement import SharedMeasurement
 from synergy_core.model.usage import MIB, Usage
@@ -10,6 +11,7 @@ from synergy_simulator.inputs.table import Row, Table
 
 _KEY = ("model", "dataset", "batchsize", "amp")
 _SINGLE = (*_KEY, "speed", "gpu_util", "gmem_util", "gmem")
+_COUNTERS = ("sm_active", "dram_active")
 _SIDES = ("1", "2")
 _PAIR_KEY = tuple(name + side for side in _SIDES for name in _KEY)
 _PAIR = (*_PAIR_KEY, *(name + side for side in _SIDES for name in ("gpu_num", "speed")), *_SINGLE[5:])
@@ -23,25 +25,25 @@ class Pair:
 
     usages: tuple[Usage, Usage]
     fractions: tuple[float, float] | None
-    """Speeds relative to alone; None where they are not told."""
+    """Speeds relative to alone; None if they are not given."""
 
 
-def read_singles(path: Path) -> Singles:
-    """Jobs alone. Raises InputError that names line and column."""
+def read_singles(path: Path, *, counters: bool = False) -> Singles:
+    """Jobs alone, with `counters` by these. Raises InputError that names line and column."""
     table = Table(path)
-    table.require(_SINGLE, _SINGLE)
+    wanted = (*_SINGLE, *(_COUNTERS if counters else ()))
+    table.require(wanted, (*_SINGLE, *_COUNTERS))
     found: dict[tuple[str, ...], Usage] = {}
     for row in table.rows():
         key = _key(row, "")
         if key in found:
-            raise row.bad("model", f"{' '.join(key)} stands there twice; give each job once")
+            raise row.bad("model", f"{' '.join(key)} occurs twice; give each job once")
         row.number("speed", above=0.0)
         found[key] = Usage(
             model=row.text("model"),
             configuration=" ".join(key[1:]),
-            compute=_percent(row, "gpu_util"),
-            bandwidth=_percent(row, "gmem_util"),
             memory_bytes=int(row.number("gmem", least=0.0) * MIB),
+            **_load(row, counters=counters),
         )
     return found
 
@@ -82,6 +84,19 @@ def _single(row: Row, side: str, singles: Singles) -> Usage:
         job = f"{key[0]} on {key[1]}, batch size {key[2]}, amp {key[3]}"
         raise row.bad(f"model{side}", f"the table of single jobs has no {job}; add it there")
     return singles[key]
+
+
+def _load(row: Row, *, counters: bool) -> dict[str, Any]:
+    utilization = _percent(row, "gpu_util"), _percent(row, "gmem_util")
+    if not counters:
+        return {"compute": utilization[0], "bandwidth": utilization[1]}
+    return {
+        "compute": _percent(row, "sm_active"),
+        "bandwidth": _percent(row, "dram_active"),
+        "counters": True,
+        "utilization": utilization[0],
+        "memory_utilization": utilization[1],
+    }
 
 
 def _percent(row: Row, column: str) -> float:

@@ -1,1 +1,1 @@
-"""`kube-synergy demo`: from nothing to jobs finishing on a real cluster, told as it happens."""
+"""`kube-synergy demo`: starts a real cluster, runs jobs on it, and shows what happens."""

@@ -26,7 +26,7 @@ async def ask(kubeconfig: Path, command: str, job: str, namespace: str) -> list[
 
 @contextmanager
 def dashboard(kubeconfig: Path, kubectl: Path, console: Console) -> Iterator[None]:
-    """The dashboard on a port of this machine, its address told, until the block ends."""
+    """The dashboard on a port of this machine until the block ends; prints its address."""
     environment = {**os.environ, "PATH": f"{kubectl.parent}:{os.environ.get('PATH', '')}"}
     forward = subprocess.Popen(
         [str(_PLUGIN), "dashboard", "--no-open", "--kubeconfig", str(kubeconfig)],

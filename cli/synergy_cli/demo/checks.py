@@ -14,7 +14,7 @@ LEAST_GAIN: Final = 1.1
 
 
 def shortcomings(story: Story) -> list[str]:
-    """What was to be shown and was not, a sentence each; empty when all was."""
+    """What the demo failed to show, a sentence each; empty if nothing."""
     return [text for check in _CHECKS for text in check(story)]
 
 

@@ -32,7 +32,9 @@ _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
     show_default="examples/demo of the source tree",
     help="Folder of the demo's manifests.",
 )
-@click.option("--minutes", default=15, show_default=True, type=click.IntRange(1), help="Give up after so long.")
+@click.option(
+    "--minutes", default=15, show_default=True, type=click.IntRange(1), help="Give up after this many seconds."
+)
 @click.option("--keep", is_flag=True, help="Leave the cluster running afterwards.")
 @click.option(
     "--on",
@@ -43,9 +45,9 @@ _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
     help="A cluster without Docker, or one of kind, which needs Docker, kind and Helm.",
 )
 def demo(manifests: Path, minutes: int, keep: bool, where: str) -> None:
-    """From nothing to jobs finishing on a real cluster on this machine, told as it happens.
+    """Start a real cluster on this machine, run training jobs on it, and show what happens.
 
-    A cluster that runs already is used, and left running.
+    If a devcluster runs already, the demo uses it and leaves it running.
     """
     terminal = Console(highlight=False)
     console = terminal if terminal.is_terminal else Console(highlight=False, width=_LOG_WIDTH)

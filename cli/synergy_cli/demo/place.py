@@ -16,7 +16,7 @@ class DemoCluster(Protocol):
 
     @property
     def cpu_millis(self) -> int:
-        """What the GPU node is to offer to jobs and to what runs beside them."""
+        """What the GPU node must offer to jobs and to what runs beside them."""
 
     def check(self) -> None:
         """Say what this machine lacks, before anything is done."""

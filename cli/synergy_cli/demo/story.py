@@ -34,7 +34,7 @@ SAMPLES = 4
 """Throughput reports wanted from the CPU-hungry job at its proportional share before Synergy-Tune takes over."""
 
 CPU_MILLIS = 1600
-"""What the GPU node of a devcluster is to offer to jobs and to the components beside them."""
+"""What the GPU node of a devcluster must offer to jobs and to the components beside them."""
 SETTLE_SECONDS = 15.0
 """How long the leader may take to bring a job's progress up to what its last run left."""
 
@@ -208,7 +208,7 @@ async def _fresh_namespace(kube: KubeClient) -> None:
 
 
 async def _forget_profiles(kube: KubeClient) -> None:
-    """Profiles of an earlier demo would spare this one the profiling that it is to show."""
+    """With the profiles of an earlier demo this one would skip the profiling that it shows."""
     for profile in (await kube.list(THROUGHPUT_PROFILES))["items"]:
         if profile["spec"]["image"] == EXAMPLES_IMAGE:
             await kube.delete(THROUGHPUT_PROFILES, profile["metadata"]["name"])

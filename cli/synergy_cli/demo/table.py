@@ -35,7 +35,7 @@ def summary(story: Story) -> Table:
 def speed_gained(seen: Observation, proportional_cpu_millis: int | None) -> float | None:
     """Measured speed with clearly more than the proportional CPU share over that at it; None if it never ran with both.
 
-    The upper quartile of the reports stands for either: what else goes on on the machine only ever slows a job down.
+    The upper quartile of the reports represents either: what else goes on on the machine only ever slows a job down.
     """
     if proportional_cpu_millis is None:
         return None

@@ -27,26 +27,26 @@ FOLDER = "docs/measurements"
 TABLES = ("single.csv", "pairs.csv")
 
 out_option = click.option("--out", metavar="OUT.json", help=f"Where the figures go; by default into {FOLDER}.")
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 @click.group("gpu", cls=OneLineGroup)
 def gpu() -> None:
-    """Measurements on a real GPU of this machine."""
+    """Measure on a real GPU of this machine."""
 
 
 @gpu.command("measure-pairs")
-@click.option("--models", default=",".join(MODELS), show_default=True, help="Models, with commas.")
-@click.option("--batches", default="16,64,256", show_default=True, help="Samples of a training step, with commas.")
-@click.option("--pairs", default=24, show_default=True, type=click.IntRange(1), help="Pairs at the most.")
-@click.option("--seconds", default=4.0, show_default=True, type=Within(0.5, 600), help="Of a measurement.")
-@click.option("--tables", metavar="DIR", help="Also single.csv and pairs.csv, as `colocation fit` reads them.")
+@click.option("--models", default=",".join(MODELS), show_default=True, help="Models, separated by commas.")
+@click.option("--batches", default="16,64,256", show_default=True, help="Batch sizes, separated by commas.")
+@click.option("--pairs", default=24, show_default=True, type=click.IntRange(1), help="Largest number of pairs.")
+@click.option("--seconds", default=4.0, show_default=True, type=Within(0.5, 600), help="Seconds per measurement.")
+@click.option("--tables", metavar="DIR", help="Also write single.csv and pairs.csv for `colocation fit`.")
 @out_option
 @json_option
 def measure_pairs(
     *, models: str, batches: str, pairs: int, seconds: float, tables: str | None, out: str | None, as_json: bool
 ) -> None:
-    """Train small models alone and in pairs, with MPS and without; fit the predictors and judge them."""
+    """Train small models alone and in pairs, with and without MPS; fit and evaluate the predictors."""
     settings = _settings(models, batches)
     found = _gpu(as_json)
     if found is None:
@@ -65,17 +65,17 @@ def measure_pairs(
 
 
 @gpu.command("measure-cpus")
-@click.option("--most", type=click.IntRange(2), help="CPUs at the most; by default all that this process may use.")
+@click.option("--most", type=click.IntRange(2), help="Largest number of CPUs. Default: all that this process may use.")
 @click.option(
     "--stand-in",
     type=Within(0, 60, min_open=True),
     metavar="SECONDS",
-    help="No GPU: something that takes so long for a step is in its place.",
+    help="Use no GPU; wait this many milliseconds per step instead.",
 )
 @out_option
 @json_option
 def measure_cpus(*, most: int | None, stand_in: float | None, out: str | None, as_json: bool) -> None:
-    """Train with a real DataLoader at every CPU count; compare with what the profile's search tells from few."""
+    """Train with a real DataLoader at every CPU count; compare with the profile search, which measures few counts."""
     available = len(os.sched_getaffinity(0))
     if most is not None and most > available:
         raise BadInputError(f"--most: {most} is more than the {available} CPUs that this process may use")
@@ -107,7 +107,7 @@ def _settings(models: str, batches: str) -> tuple[Setting, ...]:
 
 
 def _gpu(as_json: bool, stand_in_s: float | None = None) -> Gpu | None:
-    """The GPU to measure on, or what stands in for it; None, with a word on why, where there is none."""
+    """The GPU to measure on, or its substitute; None, with a word on why, where there is none."""
     try:
         found = find_gpu(os.environ) if stand_in_s is None else no_gpu(stand_in_s)
         if not has_pytorch():

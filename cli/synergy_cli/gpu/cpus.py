@@ -1,4 +1,5 @@
-"""The profile harness on this machine at every CPU count, against what the profile's search tells from few of them."""
+"""The profile harness on this machine at every CPU count, compared with the profile search, which measures few of
+them."""
 
 import json
 import os
@@ -15,7 +16,7 @@ Report = Callable[[str], None]
 _MILLIS = 1000
 _PATIENCE_S = 300.0
 _GRACE_S = 10.0
-"""For the harness to end what it runs, once it is told to stop."""
+"""Seconds for the harness to end its command after a signal."""
 
 
 class HarnessError(Exception):
@@ -48,7 +49,7 @@ def speed_with(cpus: int, command: Sequence[str], environ: Mapping[str, str], op
 
 
 def run(command: Sequence[str], environ: Mapping[str, str], cpus: Sequence[int]) -> None:
-    """Run it on these CPUs; where it takes too long it is told to stop, and with it what it runs.
+    """Run it on these CPUs; if it takes too long, it and its command are stopped.
 
     Raises OSError, subprocess.TimeoutExpired.
     """
@@ -73,7 +74,7 @@ def measured_cpus(
     command: Callable[[int], Sequence[str]] = pipeline_command,
     options: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The speeds at 1 to `most` CPUs, what the search tells of them, and how far it is off. Raises HarnessError."""
+    """The speeds at 1 to `most` CPUs, what the search predicts, and how far it is off. Raises HarnessError."""
     full = {}
     for cpus in range(1, most + 1):
         full[cpus * _MILLIS] = speed_with(cpus, command(cpus), environ, options)

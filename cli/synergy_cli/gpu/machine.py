@@ -13,7 +13,7 @@ _PATIENCE_S = 30.0
 
 
 class NoGpuError(Exception):
-    """There is no GPU to measure on; the message says how that was told."""
+    """There is no GPU to measure on; the message says how that was found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +48,16 @@ def find_gpu(environ: Mapping[str, str]) -> Gpu:
         uuid, name, memory, driver, mode = parts
         return Gpu(uuid=uuid, name=name, memory_bytes=int(float(memory)) * MIB, driver=driver, compute_mode=mode)
     except ValueError:
-        raise NoGpuError(f"nvidia-smi tells of no GPU as it should: {lines[0]!r}") from None
+        raise NoGpuError(f"nvidia-smi lists no GPU as expected: {lines[0]!r}") from None
 
 
 def no_gpu(stand_in_s: float) -> Gpu:
-    """What stands in for one: something that takes so long for a step."""
+    """A substitute for a GPU: something that takes so long for a step."""
     return Gpu(uuid="", name=f"none, {stand_in_s:g} s for a step", memory_bytes=0, driver="", compute_mode="")
 
 
 def machine(gpu: Gpu) -> dict[str, object]:
-    """What figures of this machine are to be read with."""
+    """What a reader of this machine's figures must know."""
     return {
         "gpu": gpu.name,
         "gpu_memory_bytes": gpu.memory_bytes,

@@ -1,4 +1,5 @@
-"""Small models alone and in pairs on one GPU, under MPS and by turns: what they keep, and whether that can be told."""
+"""Small models alone and in pairs on one GPU, under MPS and by turns: what they keep, and how well it can be
+predicted."""
 
 import csv
 import io
@@ -195,7 +196,7 @@ def _of_alone(setting: Setting, one: Measured) -> dict[str, Any]:
 
 
 def _by_batch(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Mean delta by the larger batch of a pair: what the thesis tells of batches of 256."""
+    """Mean delta by the larger batch of a pair: what the thesis says of batches of 256."""
     by: dict[int, list[float]] = {}
     for one in found:
         by.setdefault(max(one["batches"]), []).append(one["delta"])
@@ -203,7 +204,7 @@ def _by_batch(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _predicted(found: Sequence[Mapping[str, Any]], alone: Mapping[Setting, Measured]) -> dict[str, Any]:
-    """How well the predictors tell pairs of a model that they were not fitted to."""
+    """How well the predictors predict pairs of a model that they were not fitted to."""
     measurements = []
     for one in found:
         settings = [Setting(*pair) for pair in zip(one["models"], one["batches"], strict=True)]

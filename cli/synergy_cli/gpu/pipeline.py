@@ -21,7 +21,7 @@ BATCH, SIDE, IMAGES = 64, 96, 4096
 
 
 class Pictures:
-    """Compressed images, made once, decoded each time. It holds no module, so that it goes to any kind of process."""
+    """Compressed images, made once, decoded each time. It holds no module and can be sent to any kind of process."""
 
     def __init__(self) -> None:
         torch: Any = importlib.import_module("torch")

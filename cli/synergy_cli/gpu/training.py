@@ -1,7 +1,7 @@
 """A small PyTorch model that trains on the GPU: `python -m synergy_cli.gpu.training MODEL BATCH [DEVICE]`.
 
-It says `ready` when it has warmed up, begins with a line on its input, tells then of finished steps, and ends with its
-input. Data lies on the device, `cuda` unless told: what is measured is the GPU alone.
+It prints `ready` when it has warmed up, begins at a line on its input, then reports finished steps, and ends with its
+input. Data is on the device, `cuda` by default: what is measured is the GPU alone.
 """
 
 import importlib
@@ -90,7 +90,7 @@ def train(name: str, batch: int, device: str, begin: threading.Event, end: threa
 
 
 def say(**fields: object) -> None:
-    """One line for whoever measures."""
+    """One line for the measuring process."""
     sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
 

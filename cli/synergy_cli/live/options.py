@@ -31,8 +31,8 @@ def cluster_options(*, everywhere: bool = False) -> Callable[[F], F]:
             return function(*args, where=where_of(kubeconfig, context, namespace, all_namespaces), **more)
 
         options = [
-            click.option("--kubeconfig", help="File that names the cluster.  [default: $KUBECONFIG, ~/.kube/config]"),
-            click.option("--context", shell_complete=complete_contexts, help="Context of that file."),
+            click.option("--kubeconfig", help="Kubeconfig file.  [default: $KUBECONFIG, ~/.kube/config]"),
+            click.option("--context", shell_complete=complete_contexts, help="Context of the kubeconfig."),
             click.option(
                 "-n", "--namespace", shell_complete=complete_namespaces, help="Namespace.  [default: the context's]"
             ),
@@ -51,14 +51,12 @@ def cluster_options(*, everywhere: bool = False) -> Callable[[F], F]:
 def output_option(*, wide: bool = True) -> Callable[[F], F]:
     """`-o`. JSON and YAML have all fields, with times in seconds since the epoch."""
     outputs = OUTPUTS if wide else tuple(name for name in OUTPUTS if name != "wide")
-    return click.option("-o", "--output", type=Choice(outputs), default="table", help="How to write the answer.")
+    return click.option("-o", "--output", type=Choice(outputs), default="table", help="Output format.")
 
 
 def watch_option(function: F) -> F:
     """`-w`."""
-    return click.option("-w", "--watch", is_flag=True, help="Write the answer anew every two seconds until Ctrl-C.")(
-        function
-    )
+    return click.option("-w", "--watch", is_flag=True, help="Refresh every two seconds until Ctrl-C.")(function)
 
 
 def job_argument(function: F) -> F:

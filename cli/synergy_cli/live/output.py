@@ -19,6 +19,8 @@ def plain(value: Any) -> Any:
         return {name: plain(inner) for name, inner in asdict(value).items()}
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
     return value
 
 
@@ -47,6 +49,6 @@ def heading(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a note on stderr, so that a pipe gets the answer only."""
+    """Print a note on stderr: a pipe gets the answer only."""
     if text:
         click.echo(f"note: {text}", err=True)

@@ -7,7 +7,7 @@ from synergy_cli.errors import BadInputError
 from synergy_cli.live.access import Cluster, Object, ask, hidden_nodes, where_of
 from synergy_cli.live.jobs.submit import job_of_file
 from synergy_cli.live.output import note
-from synergy_cli.planning.forecast import field_errors, what_if_text
+from synergy_cli.planning.futures import field_errors, what_if_text
 from synergy_core.collector import collector_paused
 from synergy_core.model.snapshot import Job, Snapshot
 from synergy_simulator.forecast.what_if import compared

@@ -28,7 +28,7 @@ _KINDS: Final[Mapping[str, dict[str, Any]]] = {
     "queues.service_gpu_s": {},
     "queues.thresholds_gpu_s": {"default": thresholds_text(PlanConfig().queues.thresholds_gpu_s), "show_default": True},
 }
-"""How click takes what is neither a number, nor a yes or no, nor a choice; `_READERS` and `config_of` read it."""
+"""How click reads options that are no numbers, switches or choices; `_READERS` and `config_of` read it."""
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "colocation": mode_of,
     "queues.service_gpu_s": services_of,

@@ -23,8 +23,8 @@ from synergy_core.policies.rounds.time_shares import NAMES as TIME_SHARES
 @click.command("plan")
 @click.argument("snapshot", metavar="SNAPSHOT.json")
 @policy_options("plan")
-@click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs. Running jobs stay.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def plan_command(*, snapshot: str, fill: bool, as_json: bool, **how: Any) -> None:
     """Plan a cluster whose state is in a file (- for standard input): which jobs run, their nodes, CPU and memory."""
     own_policy("--policy", how["policy"])

@@ -41,7 +41,7 @@ def plan_text(plan: Plan, *, seconds: float) -> str:
 
 
 def _rows(plan: Plan, allocation: Allocation) -> Iterator[tuple[str, ...]]:
-    """A row per node; what concerns the whole job stands in the first."""
+    """A row per node; what concerns the whole job is in the first."""
     job = [allocation.job, allocation.gpu_type]
     speed = [*_speed(allocation), _note(plan, allocation.job)]
     for worker in allocation.workers:

@@ -22,17 +22,17 @@ from synergy_core.policies.allocation.programme.point import SolverError
 @click.command("solve")
 @click.argument("problem", metavar="PROBLEM.json")
 @click.option("--policy", required=True, help=f"What to optimise: {', '.join(sorted(ALLOCATION_POLICIES))}.")
+@click.option("--agnostic", is_flag=True, help="Ignore that a job's speed differs between GPU types.")
 @click.option(
-    "--agnostic", is_flag=True, help="As a scheduler would that knows one speed of each job, not one per type."
+    "--sharing/--no-sharing", default=True, show_default=True, help="Use the pairs of the problem, or ignore them."
 )
-@click.option("--sharing/--no-sharing", default=True, show_default=True, help="Use the problem's pairs.")
-@click.option("--time-limit", type=Seconds(min=0.0), help="Seconds; then the best so far is the answer.")
-@click.option("--seed", default=0, show_default=True, help="Of policies that draw (gandiva).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--time-limit", type=Seconds(min=0.0), help="Stop after this time and return the best solution so far.")
+@click.option("--seed", default=0, show_default=True, help="Seed of policies that draw at random (gandiva).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def solve_command(
     problem: str, *, policy: str, agnostic: bool, sharing: bool, time_limit: float | None, seed: int, as_json: bool
 ) -> None:
-    """What fraction of the time each job spends on each worker type (- for standard input)."""
+    """Compute an allocation: the fraction of time that each job gets on each GPU type (- for standard input)."""
     try:
         what = parse_problem(read_input(problem, "PROBLEM.json"), seed=seed)
     except SnapshotError as error:

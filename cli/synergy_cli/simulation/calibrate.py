@@ -19,9 +19,17 @@ from synergy_simulator.forecast.calibration import Calibration, Coverage, calibr
 @input_options
 @policy_options("simulate")
 @run_options
-@click.option("--moments", default=20, show_default=True, type=click.IntRange(1, 1000), help="Forecasts to compare.")
-@click.option("--draws", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Draws of each forecast.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option(
+    "--moments", default=20, show_default=True, type=click.IntRange(1, 1000), help="Number of forecasts to compare."
+)
+@click.option(
+    "--draws",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="Number of random futures per forecast.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def calibrate_command(
     *,
     inputs: Inputs,
@@ -30,9 +38,9 @@ def calibrate_command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Stop a simulation at some moments, forecast from each, and compare with what then happens.
+    """Measure forecasts: stop a simulation at several moments, forecast, and compare with what then happens.
 
-    A forecast knows the jobs that are there. It does not know which will come.
+    A forecast knows the present jobs. It does not know which jobs will arrive.
     """
     workload = inputs.workload(sharing=how["sharing"])
     options = options_of(how, jobs=len(workload.tasks))

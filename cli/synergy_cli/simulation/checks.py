@@ -89,7 +89,7 @@ def check_placements(workload: Workload, options: Options) -> None:
         for task in workload.tasks
     ):
         raise BadInputError(
-            "--placement-sensitive: nothing tells what a job keeps of its speed on many nodes; add the column "
+            "--placement-sensitive: no input says what a job keeps of its speed on many nodes; add the column "
             "spread_speed to the trace, or give --unconsolidated, or --link-bandwidth with the column model_bytes"
         )
 

@@ -67,9 +67,11 @@ def as_names(_context: click.Context, _option: click.Parameter, text: str) -> tu
     help=f"Which jobs share a GPU: some of {', '.join(MODES)}.",
 )
 @seeds_option
-@click.option("--processes", type=click.IntRange(1), help="Simulations at a time (default: one per core).")
+@click.option(
+    "--processes", type=click.IntRange(1), help="Number of simulations at the same time (default: one per core)."
+)
 @click.option("--report", metavar="OUT.html", help="Write figures and charts as one HTML file.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def compare_command(
     *,
     inputs: Inputs,
@@ -82,7 +84,7 @@ def compare_command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Simulate a trace under each policy on each mechanism, on all cores."""
+    """Simulate a trace with each combination of policy and mechanism, on all cores."""
     check_writable("--report", report)
     workloads = [
         replace(

@@ -53,36 +53,40 @@ def input_options(function: Callable[..., None]) -> Callable[..., None]:
 
     for option in reversed(
         (
-            click.option("--trace", required=True, metavar="T.csv", help="Jobs: the native table, or a paper's."),
             click.option(
-                "--profiles", metavar="P.json", help="Matrices, or `built-in`. Without, no job minds CPU and memory."
+                "--trace", required=True, metavar="T.csv", help="Trace of jobs, in the native format or a paper's."
+            ),
+            click.option(
+                "--profiles",
+                metavar="P.json",
+                help="Sensitivity matrices, or `built-in`. Without it, CPU and memory do not affect any job's speed.",
             ),
             click.option(
                 "--unconsolidated",
                 is_flag=True,
-                help="Jobs on more nodes than they must have are as slow as the profiles say (TYPE_unconsolidated).",
+                help="Slow down jobs on more nodes than necessary, as the profiles say (TYPE_unconsolidated).",
             ),
-            click.option("--cluster", required=True, metavar="C.yaml", help="Pools of nodes."),
+            click.option("--cluster", required=True, metavar="C.yaml", help="The cluster's pools of nodes."),
             click.option(
                 "--usage",
                 metavar="U.csv",
-                help="What models do to a GPU (model,gpu_util,gmem_util,gmem), or `built-in`: those jobs may share.",
+                help="GPU usage by model (model,gpu_util,gmem_util,gmem), or `built-in`. These models may share a GPU.",
             ),
-            click.option("--seed", default=0, show_default=True, help="Seed of what is drawn."),
+            click.option("--seed", default=0, show_default=True, help="Seed of everything that is drawn at random."),
             click.option(
                 "--split",
                 callback=as_split,
                 metavar="I,L,S",
                 default="20,70,10",
                 show_default=True,
-                help="Image, language, speech: models drawn for jobs whose trace tells none.",
+                help="Percentages of image, language and speech models for jobs whose trace names no model.",
             ),
             click.option(
                 "--jobs",
                 "part",
                 callback=as_window,
                 metavar="A:B",
-                help="Simulate this window of the trace's jobs only.",
+                help="Simulate only this range of the trace's jobs.",
             ),
         )
     ):

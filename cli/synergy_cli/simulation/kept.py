@@ -1,4 +1,4 @@
-"""Finished simulations in a folder, so that a long reproduction that was interrupted goes on where it was.
+"""Finished simulations in a folder: an interrupted reproduction then continues.
 
 What is kept is found again by the values that a simulation is made of, by our own code and by what computes with it.
 """
@@ -129,7 +129,7 @@ class _ByValue(pickle.Pickler):
 
     @classmethod
     def bytes_of(cls, value: object) -> bytes:
-        """Of a value whose parts are held on to meanwhile, so that each keeps its id."""
+        """Of a value whose parts are kept meanwhile: each keeps its id."""
         text = io.BytesIO()
         cls(text).dump(value)
         return text.getvalue()

@@ -36,9 +36,9 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--measure",
                 callback=as_window,
                 metavar="A:B",
-                help="Window of jobs, by arrival, that the figures are about.",
+                help="Range of jobs, by arrival, that the figures measure.",
             ),
-            click.option("--until-measured-done", is_flag=True, help="End when the measured jobs are done."),
+            click.option("--until-measured-done", is_flag=True, help="Stop when the measured jobs have finished."),
             click.option(
                 "--start-overhead",
                 "start_overhead_s",
@@ -51,7 +51,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "preemption_overhead_s",
                 default=0.0,
                 type=seconds,
-                help="Seconds lost each time a job begins again.",
+                help="Seconds lost each time a job resumes.",
             ),
             click.option(
                 "--storage-bandwidth",
@@ -65,15 +65,16 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "profiling_s",
                 default=0.0,
                 type=seconds,
-                help="Seconds of each job's profile run on its GPUs.",
+                help="Seconds that each job's profile run takes on its GPUs.",
             ),
             click.option(
                 "--measured-types",
                 type=click.IntRange(1),
                 metavar="N",
-                help="Plans know a model on N GPU types only, estimate the others, and learn from runs there.",
+                help="The planner knows each model's speed on N GPU types only and estimates the others. "
+                "Runs there teach it.",
             ),
-            click.option("--no-fill", is_flag=True, help="GPUs that fall free stay idle until the round ends."),
+            click.option("--no-fill", is_flag=True, help="Leave GPUs that become free idle until the round ends."),
             click.option(
                 "--sharing",
                 is_flag=True,
@@ -85,7 +86,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 multiple=True,
                 callback=as_tenants,
                 metavar="NAME=WEIGHT[:POLICY]",
-                help="hierarchical: a tenant's weight, and fairness or fifo among its jobs; once for each tenant.",
+                help="hierarchical: weight of a tenant, and fairness or fifo among its jobs; may be repeated.",
             ),
         )
     ):
@@ -122,7 +123,7 @@ def options_of(how: Mapping[str, Any], *, jobs: int, record: bool = False, many:
 
 
 def _check_variants(config: PlanConfig, *, sharing: bool, policies: str) -> None:
-    """Raise BadInputError where a policy has no variant that is asked for."""
+    """Raise BadInputError if a policy lacks the requested variant."""
     policy, mode = config.policy, config.colocation
     without_pairs = mode == "gavel" and policy not in WITH_PAIRS
     for option, asked in (

@@ -85,7 +85,7 @@ def progress_bar(what: str, total: int) -> Iterator["Bar"]:
 
 
 class Bar:
-    """Tells how far it is."""
+    """Shows progress."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress

@@ -24,28 +24,30 @@ from synergy_simulator.reproductions.registry import REPRODUCTIONS
 
 @click.command("reproduce", epilog=f"NAME is one of {', '.join(REPRODUCTIONS)}.")
 @click.argument("name", metavar="NAME")
-@click.option("--quick", is_flag=True, help="Smaller, in a minute or two.")
+@click.option("--quick", is_flag=True, help="Run a smaller version, which takes a minute or two.")
 @click.option(
     "--data",
     metavar="FOLDER",
-    help="The papers' public tables: folders synergy, philly, gavel.",
+    help="Folder with the papers' public tables (folders synergy, philly, gavel).",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of the traces that are drawn.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the generated traces.")
 @seeds_option
 @click.option(
     "--report",
     "--plot",
     "report",
     metavar="OUT.html",
-    help="Where the report with the charts goes (default: NAME.html).",
+    help="File for the report with the charts (default: NAME.html).",
 )
-@click.option("--processes", type=click.IntRange(1), help="Simulations at a time (default: one per core).")
+@click.option(
+    "--processes", type=click.IntRange(1), help="Number of simulations at the same time (default: one per core)."
+)
 @click.option(
     "--keep",
     metavar="FOLDER",
-    help="Keep each finished simulation there, take those that are, and go on so after an interruption.",
+    help="Keep finished simulations in this folder and reuse those there. An interrupted command then continues.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def reproduce_command(
     *,
     name: str,
@@ -58,7 +60,7 @@ def reproduce_command(
     keep: str | None,
     as_json: bool,
 ) -> None:
-    """Make a table or figure of a paper anew."""
+    """Reproduce a table or figure of a paper."""
     if name not in REPRODUCTIONS:
         raise BadInputError(f"NAME: {not_there(name, REPRODUCTIONS)}")
     if data is not None and not Path(data).is_dir():

@@ -21,8 +21,8 @@ seeds_option = click.option(
     "--seeds",
     callback=_as_seeds,
     metavar="A:B",
-    help="Simulate with each of the seeds A to B - 1, and tell means with their 95 % confidence intervals. "
-    "`compare` puts the seed in the place of {seed} in the name of --trace.",
+    help="Simulate with each seed from A to B - 1 and print means with 95 % confidence intervals. "
+    "`compare` replaces {seed} in the name of --trace by the seed.",
 )
 
 

@@ -29,11 +29,11 @@ from synergy_simulator.report.figures import figures
 @input_options
 @policy_options("simulate")
 @run_options
-@click.option("--per-job", metavar="OUT.csv", help="Write a line per job.")
+@click.option("--per-job", metavar="OUT.csv", help="Write one line per job.")
 @click.option("--report", metavar="OUT.html", help="Write figures and charts as one HTML file.")
 @click.option("--snapshots", metavar="DIR", help="Write DIR/S.json, a snapshot of the cluster at each second S.")
-@click.option("--snapshot-at", metavar="S,S,..", callback=as_moments, help="The seconds of --snapshots.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--snapshot-at", metavar="S,S,..", callback=as_moments, help="Seconds at which --snapshots writes.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def simulate_command(
     *,
     inputs: Inputs,
@@ -44,7 +44,7 @@ def simulate_command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Simulate a trace of jobs on a cluster, planned by the code that plans the real one."""
+    """Simulate a trace of jobs on a cluster. The planner is the same code as on a real cluster."""
     if (snapshots is None) != (not snapshot_at):
         raise BadInputError("--snapshots: goes with --snapshot-at S,S,..; give both or neither")
     check_writable("--per-job", per_job)

@@ -22,16 +22,23 @@ TESTBED_JOBS = sum(GPUS.values())
 
 @click.command("trace")
 @click.argument("out", metavar="OUT.csv")
-@click.option("--jobs", required=True, type=click.IntRange(1, 10_000_000), help="How many.")
-@click.option("--load", type=JobsPerHour(), help="Jobs per hour; without, all arrive at 0.")
+@click.option("--jobs", required=True, type=click.IntRange(1, 10_000_000), help="Number of jobs.")
+@click.option("--load", type=JobsPerHour(), help="Jobs per hour. Without it, all jobs arrive at second 0.")
 @click.option(
     "--mix",
     type=Choice(["synergy", "tiresias-testbed", "tiresias-production"]),
     default="synergy",
     show_default=True,
-    help="Whose evaluation the jobs are drawn for; those of Tiresias need --load.",
+    help="Evaluation whose distributions to draw from. Those of Tiresias need --load.",
 )
-@click.option("--split", callback=as_split, default="20,70,10", show_default=True, metavar="I,L,S", help="In percent.")
+@click.option(
+    "--split",
+    callback=as_split,
+    default="20,70,10",
+    show_default=True,
+    metavar="I,L,S",
+    help="Percentages of image, language and speech models.",
+)
 @click.option(
     "--gpus",
     type=Choice(["single", "philly"]),
@@ -39,10 +46,10 @@ TESTBED_JOBS = sum(GPUS.values())
     show_default=True,
     help="One GPU each, or up to 16 as on Microsoft's Philly cluster.",
 )
-@click.option("--profiles", metavar="P.json", help="Whose models to draw from (default: the built-in ones).")
+@click.option("--profiles", metavar="P.json", help="Profiles that name the models to draw from (default: built-in).")
 @click.option("--seed", default=0, show_default=True)
 def trace_command(*, out: str, jobs: int, load: float | None, mix: str, seed: int, **of_synergy: Any) -> None:
-    """Write a trace as in Synergy's evaluation, or Tiresias': durations, arrivals, GPU demands and models are drawn."""
+    """Generate a trace like those of Synergy's or Tiresias' evaluation: durations, arrivals, GPU demands and models."""
     check_writable("OUT.csv", out)
     if mix == "synergy":
         made = _as_in_synergy(jobs, load, seed, **of_synergy)

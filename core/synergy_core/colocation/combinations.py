@@ -10,7 +10,7 @@ A job's fair share of a type is that of the homogeneous case: the GPUs there are
 on a type on which the job is faster than on average: there it may share and still be as fast as with its part of every
 type.
 
-Jobs that are alike in all of this are one kind, and pairs are computed once for two kinds. Measurements of two jobs
+Jobs that are alike in all of this form one class, and a pair of classes is computed once. Measurements of two jobs
 replace the predictions for their kinds.
 """
 

@@ -5,8 +5,8 @@ the sum of their speeds, each relative to its own at the GPU-proportional share.
 member: its CPU and memory (its matrix, at its part of the group's), or the GPU (its fraction of its best speed). A job
 that waits for its data anyway loses nothing to its partner, and the mechanisms see what CPU is still worth.
 
-What a group gets is split by the members' demands. Where all demands fit, the rest is split equally. Else each member
-gets a part in proportion to its demand, so that no part shrinks as the group's grows.
+What a group gets is split by the members' demands. Where all demands fit, the rest is split equally. Otherwise each
+member gets a part in proportion to its demand: no part shrinks when the group's grows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ def member(
     usual = terms.steps_per_s(terms.proportional_to(pool.best_share))
     profile = job.profiles.get(pool.gpu_type)
     speed = None if profile is None else Speed(profile)
-    whole = GroupMember(job, -1.0, speed, terms.best_steps_per_s, usual, terms.wish[:2], terms.wish[:2])
+    whole = GroupMember(job, -1.0, speed, terms.best_steps_per_s, usual, terms.demand[:2], terms.demand[:2])
     return whole.keeping(fraction)
 
 
@@ -80,12 +80,12 @@ def split(members: Sequence[GroupMember], have: Vector) -> list[Vector]:
     demands = [one.demand for one in members]
     parts = [[0] * len(have) for _ in demands]
     for dimension, amount in enumerate(have):
-        wishes = [demand[dimension] if dimension < len(demand) else 0 for demand in demands]
-        wanted = sum(wishes)
-        given = [wish if wanted <= amount else wish * amount // wanted for wish in wishes]
+        wanted = [demand[dimension] if dimension < len(demand) else 0 for demand in demands]
+        total = sum(wanted)
+        given = [each if total <= amount else each * amount // total for each in wanted]
         rest = amount - sum(given)
         for index in range(len(demands)):
-            equal = rest // len(demands) if wanted <= amount else 0
+            equal = rest // len(demands) if total <= amount else 0
             parts[index][dimension] = given[index] + equal
     for one, part in zip(members, parts, strict=True):
         for dimension, most in enumerate((one.job.cpu_millis_max, one.job.memory_bytes_max)):
@@ -233,7 +233,7 @@ def _group_job(
 
 
 def _name(members: Sequence[Job]) -> str:
-    """A name that no job has, so that a job and its group differ."""
+    """A name that no job has: a job and its group must differ."""
     return "\0".join(["", *(job.name for job in members)])
 
 

@@ -92,7 +92,7 @@ class Grouping:
     ) -> Candidate | None:
         """The jobs on one GPU of the type; None where they may not or cannot.
 
-        `fractions`: what each is told to keep of its speed beside the others; by default what the rules say.
+        `fractions`: the fraction of its speed that each keeps beside the others; by default what the rules say.
         """
         nodes = self.rules.types(jobs).get(gpu_type)
         if not nodes:

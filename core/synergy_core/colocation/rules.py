@@ -22,7 +22,7 @@ _SAME = 1e-9
 _HELD_UP = 0.95
 """A job at this part of what its threads allow is held up by them."""
 _LAST = 3
-"""Of each job so many of its newest measurements correct the predictions: more tell little that is new."""
+"""Of each job so many of its newest measurements correct the predictions: more add little."""
 
 IsEstimated = Callable[[str, str], bool]
 """Whether the speed of a job, by name, on a GPU type is an estimate."""

@@ -8,7 +8,7 @@ from synergy_core.model.snapshot import Job
 
 
 def waiting(job: Job, reason: Reason, facts: Mapping[str, str] = NO_FACTS) -> Waiting:
-    """The entry of a plan that tells `job` why it waits; `facts` are the numbers of a quota that is full."""
+    """The entry of a plan with the reason why `job` waits; `facts` are the numbers of a quota that is full."""
     types = ", ".join(job.gpu_types) or "any"
     message = MESSAGES[reason].format(gpus=job.gpus, types=types, skew=job.skew, **facts)
     return Waiting(job=job.name, reason=reason.value, message=message)

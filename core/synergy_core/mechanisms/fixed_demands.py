@@ -5,8 +5,8 @@
   have taken the rest of their node.
 * A newcomer goes to the first nodes that fit, by name. One that is larger than a server is split over the fewest
   servers, never for more CPU or memory.
-* A demand that not even the empty cluster could meet (pods of others hold too much, servers differ) is switched to the
-  GPU-proportional share, so that no job waits for ever.
+* A demand that not even the empty cluster could meet (pods of others hold too much, servers differ) is replaced by the
+  GPU-proportional share. Otherwise the job would wait forever.
 * No nodes are reserved for promoted jobs: these mechanisms are there to be compared with.
 """
 
@@ -72,9 +72,9 @@ class FixedDemands(AdmissionWalk):
         """The job's demand per GPU on the pool; None where only its proportional share can be met there."""
         key = (likeness(entry), pool.gpu_type)
         if key not in self._demands:
-            wish = entry.on(pool).wish
-            met = self._choose(entry, self._empty[pool.gpu_type], wish) is not None
-            self._demands[key] = wish if met else None
+            demand = entry.on(pool).demand
+            met = self._choose(entry, self._empty[pool.gpu_type], demand) is not None
+            self._demands[key] = demand if met else None
         return self._demands[key]
 
     def quotas_allow(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> bool:

@@ -32,7 +32,7 @@ from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.fragments import Piece, parts
 from synergy_core.mechanisms.optimum.ideal import everyone, ideal, reference_speed
 from synergy_core.mechanisms.optimum.machine_types import give_better_types
-from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
+from synergy_core.mechanisms.optimum.sensitivity import ParetoPoint, pareto_front
 from synergy_core.mechanisms.packer import Demands, Packer
 from synergy_core.mechanisms.quota_limits import keep_to_quotas
 from synergy_core.mechanisms.statement import Packing
@@ -69,7 +69,7 @@ def pack(selection: PoolSelection, mode: Mode) -> Packing:
         packing = Packer(_separate(selection), demands).pack(mode)
         in_play = [entry for entry in everyone(selection) if not entry.is_profile_run]
         _deal_out(packing, in_play)
-        grow(packing, {entry: entry.on(packing.pool).wish for entry in in_play})
+        grow(packing, {entry: entry.on(packing.pool).demand for entry in in_play})
         packings.append(packing)
     best = max(reversed(packings), key=throughput)
     selection.quotas.become(best.quotas)
@@ -96,7 +96,7 @@ class OptDemands(tune.TuneDemands):
     def __init__(self, demands: Mapping[QueueEntry, Vector]) -> None:
         self._demands = demands
 
-    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
+    def demand(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """The ideal demand."""
         return self._demands[entry]
 
@@ -153,7 +153,7 @@ def _deal_out(packing: Packing, entries: Sequence[QueueEntry]) -> None:
     demote(packing, tuple((node, 0) for node in np.flatnonzero((packing.free < 0).any(axis=1)).tolist()), nothing)
 
 
-def _front_in_place(packing: Packing, entry: QueueEntry) -> list[Point]:
+def _front_in_place(packing: Packing, entry: QueueEntry) -> list[ParetoPoint]:
     pool, assigned, terms = packing.pool, packing.assigned[entry], entry.on(packing.pool)
     usual = terms.steps_per_s(terms.proportional(assigned.nodes))
     least = terms.floor(assigned.nodes)

@@ -20,11 +20,11 @@ from synergy_core.selection.queue_entry import QueueEntry
 class Demands(Protocol):
     """What a mechanism gives a job, in amounts per GPU."""
 
-    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
+    def demand(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """What the job should have if that fits; None where there is nothing above the least."""
 
     def least(self, entry: QueueEntry, pool: Pool, nodes: tuple[int, ...]) -> Vector:
-        """What the job must have on these nodes; never above its promise there."""
+        """What the job must have on these nodes; never above what is reserved for it there."""
 
     def least_by_node(self, entry: QueueEntry, pool: Pool) -> NDArray[np.int64]:
         """`least` of each node alone (nodes x dimensions), or a lower bound of it."""
@@ -67,7 +67,7 @@ class Packer:
             self._advised = {}
             self._settle_all(loose)
             if not self._place_all(chosen.floating):
-                raise RuntimeError(f"a job that was promised room on {self._pool.gpu_type} cannot be placed")
+                raise RuntimeError(f"a job with reserved GPUs of {self._pool.gpu_type} cannot be placed")
         return self._packing
 
     def _in_order(self, entries: list[QueueEntry]) -> list[QueueEntry]:
@@ -75,7 +75,7 @@ class Packer:
             return entries
 
         def size(entry: QueueEntry) -> tuple[object, ...]:
-            demand = self._demands.wish(entry, self._pool) or self._pool.best_share
+            demand = self._demands.demand(entry, self._pool) or self._pool.best_share
             is_advised = entry in self._advised
             return (not is_advised, -entry.gpus, *times(demand, -entry.gpus), entry.name)
 
@@ -91,19 +91,19 @@ class Packer:
     def _settle_all(self, bound: dict[QueueEntry, NodeAssignments]) -> None:
         for entry in self._in_order(list(bound)):
             if not self._settle(entry, bound[entry]):
-                raise RuntimeError(f"{entry.name} was promised its nodes and does not fit there")
+                raise RuntimeError(f"{entry.name} does not fit on the nodes that are reserved for it")
 
     def _settle(self, entry: QueueEntry, assignments: NodeAssignments) -> bool:
-        """Place a job on the given nodes: with its wish, else with its least, else by demoting others there."""
+        """Place a job on the given nodes: with its demand, else with its least, else by demoting others there."""
         nodes = tuple(node for node, _ in assignments)
-        wish = self._demands.wish(entry, self._pool)
+        demand = self._demands.demand(entry, self._pool)
         least = self._demands.least(entry, self._pool, nodes)
         if (
-            wish is not None
-            and self._packing.affords(assignments, wish)
-            and self._packing.may_have(entry, assignments, wish)
+            demand is not None
+            and self._packing.affords(assignments, demand)
+            and self._packing.may_have(entry, assignments, demand)
         ):
-            self._packing.assign(entry, shares_of(assignments, wish), shares_of(assignments, least))
+            self._packing.assign(entry, shares_of(assignments, demand), shares_of(assignments, least))
             return True
         if self._packing.affords(assignments, least) or demote(self._packing, assignments, least):
             self._packing.assign(entry, shares_of(assignments, least), shares_of(assignments, least))
@@ -124,21 +124,21 @@ class Packer:
         )
 
     def _place(self, entry: QueueEntry) -> bool:
-        """Find nodes: the advised ones, else where the wish fits, else where the least fits, else by GPUs alone."""
+        """Find nodes: the advised ones, else where the demand fits, else where the least fits, else by GPUs alone."""
         slots = self._slots(entry)
         advised = self._advised.get(entry, ())
         if advised and all(slots[node] >= gpus for node, gpus in advised):
-            return self._promised(entry, advised)
-        wish = self._demands.wish(entry, self._pool)
-        assignments = None if wish is None else self._find(entry, slots, np.array(wish, dtype=np.int64))
+            return self._bound(entry, advised)
+        demand = self._demands.demand(entry, self._pool)
+        assignments = None if demand is None else self._find(entry, slots, np.array(demand, dtype=np.int64))
         if assignments is None:
             assignments = self._find(entry, slots, self._demands.least_by_node(entry, self._pool))
         if assignments is None:
             assignments = choose_for(entry, self._pool, slots, self._packing.emptiness())
-        return assignments is not None and self._promised(entry, assignments)
+        return assignments is not None and self._bound(entry, assignments)
 
-    def _promised(self, entry: QueueEntry, assignments: NodeAssignments) -> bool:
-        self._packing.promise(entry.on(self._pool).reservation(assignments))
+    def _bound(self, entry: QueueEntry, assignments: NodeAssignments) -> bool:
+        self._packing.bind(entry.on(self._pool).reservation(assignments))
         return self._settle(entry, assignments)
 
     def _slots(self, entry: QueueEntry) -> Rooms:

@@ -18,7 +18,7 @@ from synergy_core.selection.queue_entry import QueueEntry
 class ProportionalDemands:
     """The share and nothing else."""
 
-    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
+    def demand(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """Nothing above the share."""
 
     def least(self, entry: QueueEntry, pool: Pool, nodes: tuple[int, ...]) -> Vector:

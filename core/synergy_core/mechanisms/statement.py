@@ -1,7 +1,7 @@
 """A packing in the making: every step can be undone.
 
-Each operation notes its reverse; `mark` and `undo_to` take the packing back to an earlier state, so that a mechanism
-may try something, look at the outcome, and drop it.
+Each operation notes its reverse; `mark` and `undo_to` restore an earlier state. A mechanism can thus try something,
+look at the outcome, and drop it.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Packing:
         self._reverses: list[Callable[[], None]] = []
 
     def emptiness(self) -> Emptiness:
-        """How much each node has free: GPUs that can be promised first, then the other resources."""
+        """How much each node has free: GPUs that can be reserved first, then the other resources."""
         emptiness: Emptiness = self.reservations.slots + self.free @ self.pool.weight
         return emptiness
 
@@ -80,17 +80,17 @@ class Packing:
 
         self._reverses.append(reverse)
 
-    def promise(self, reservation: Reservation) -> None:
-        """Turn promised room somewhere into a promise on these nodes."""
+    def bind(self, reservation: Reservation) -> None:
+        """Turn GPUs reserved anywhere in the pool into a reservation on these nodes."""
         gpus = sum(count for _, count, _ in reservation)
-        self._settle_promise(reservation, gpus)
-        self._reverses.append(lambda: self._float_promise(reservation, gpus))
+        self._bind(reservation, gpus)
+        self._reverses.append(lambda: self._unbind(reservation, gpus))
 
     def unbind(self, reservation: Reservation) -> None:
-        """Turn a promise on these nodes into promised room somewhere."""
+        """Turn a reservation on these nodes into GPUs reserved anywhere in the pool."""
         gpus = sum(count for _, count, _ in reservation)
-        self._float_promise(reservation, gpus)
-        self._reverses.append(lambda: self._settle_promise(reservation, gpus))
+        self._unbind(reservation, gpus)
+        self._reverses.append(lambda: self._bind(reservation, gpus))
 
     def mark(self) -> int:
         """A point to come back to."""
@@ -123,10 +123,10 @@ class Packing:
     def _leave(self, entry: QueueEntry) -> None:
         self._vacate(entry)
 
-    def _settle_promise(self, reservation: Reservation, gpus: int) -> None:
+    def _bind(self, reservation: Reservation, gpus: int) -> None:
         self.reservations.floating -= gpus
         self.reservations.take(reservation)
 
-    def _float_promise(self, reservation: Reservation, gpus: int) -> None:
+    def _unbind(self, reservation: Reservation, gpus: int) -> None:
         self.reservations.give_back(reservation)
         self.reservations.floating += gpus

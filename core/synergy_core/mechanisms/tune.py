@@ -35,9 +35,9 @@ from synergy_core.selection.queue_entry import QueueEntry
 class TuneDemands:
     """First the demand vector, then the least that is as fast as the proportional share."""
 
-    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
+    def demand(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """The demand vector."""
-        return entry.on(pool).wish
+        return entry.on(pool).demand
 
     def least(self, entry: QueueEntry, pool: Pool, nodes: tuple[int, ...]) -> Vector:
         """The least that is as fast as the share of the nodes."""
@@ -64,7 +64,7 @@ def _may_grow(packing: Packing, selection: PoolSelection, mode: Mode) -> dict[Qu
 
     In fill mode that is what a job held before it was cut down: the room for a newcomer is made no larger than needed.
     """
-    limits = {entry: entry.on(packing.pool).wish for entry in packing.assigned}
+    limits = {entry: entry.on(packing.pool).demand for entry in packing.assigned}
     if mode == "fill":
         for entry in selection.staying:
             del limits[entry]

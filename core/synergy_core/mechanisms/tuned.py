@@ -1,7 +1,8 @@
 """DRF and Tetris with Synergy's tuning (Synergy, section 5.7): their order, with fungible CPU and memory.
 
-The jobs are put in the order in which the mechanism with fixed demands takes them, running jobs first; then that line
-is walked by GPUs alone and packed as `tune` does, so that no GPU stays idle for want of CPU or memory beside it.
+The jobs are put in the order in which the mechanism with fixed demands takes them, running jobs first; the admission
+walk then follows that order by GPUs alone, and the jobs are packed as `tune` does. No GPU stays idle for want of CPU or
+memory.
 """
 
 from collections.abc import Callable

@@ -21,7 +21,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """A job that will not be done by its deadline, as things stand."""
+    """A job that will miss its deadline, as far as the plan can tell."""
 
     job: str
     reason: str

@@ -7,10 +7,10 @@ from synergy_core.model.snapshot import Node, Snapshot
 
 def nodes_of(snapshot: Snapshot, mode: Mode) -> tuple[Node, ...]:
     """The nodes with what is used on them: in fill mode also by jobs that started when a node had another GPU type."""
-    return _with_strangers(snapshot) if mode == "fill" else snapshot.nodes
+    return _with_unplanned_pods(snapshot) if mode == "fill" else snapshot.nodes
 
 
-def _with_strangers(snapshot: Snapshot) -> tuple[Node, ...]:
+def _with_unplanned_pods(snapshot: Snapshot) -> tuple[Node, ...]:
     """The nodes; what jobs hold that started when a node had another GPU type counts as held by others."""
     nodes = {node.name: node for node in snapshot.nodes}
     for job in snapshot.jobs:

@@ -1,4 +1,4 @@
-"""Which jobs will not be done by their deadlines, as things stand, and why: a closed list."""
+"""Which jobs will miss their deadlines, and why: a closed list."""
 
 from enum import StrEnum
 from typing import Final

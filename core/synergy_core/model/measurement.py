@@ -25,7 +25,7 @@ class Observation:
 
 
 class Predictor(Protocol):
-    """Tells fractions."""
+    """Predicts fractions."""
 
     def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
         """The fraction of each job if all of them share one GPU; 1 for a job alone."""
@@ -37,4 +37,4 @@ class Predictor(Protocol):
 
 
 LEAST = 0.01
-"""No job comes to a stand: predictions are at least this."""
+"""No job stops: predictions are at least this."""

@@ -23,10 +23,10 @@ def shares_of(assignments: NodeAssignments, per_gpu: Vector) -> Reservation:
 class Pool:
     """The nodes of one GPU type, sorted by name. Never changed.
 
-    `share[i]` is what one GPU's share of node i is (Synergy, appendix A: C_i / G_i), rounded down so that all shares
-    together never exceed the node. Where pods of others hold so much of the node that the GPUs left for us could not
-    all have that, it is what is left divided by the GPUs that are left: every free GPU can always be used. A node that
-    has less than one unit of a resource per GPU left, and a cordoned one, take nothing new (`open`).
+    `share[i]` is what one GPU's share of node i is (Synergy, appendix A: C_i / G_i), rounded down: all shares together
+    never exceed the node. Where pods of others hold so much of the node that the GPUs left for us could not all have
+    that, it is what is left divided by the GPUs that are left: every free GPU can always be used. A node that has less
+    than one unit of a resource per GPU left, and a cordoned one, take nothing new (`open`).
     """
 
     def __init__(self, gpu_type: str, nodes: Sequence[Node]) -> None:
@@ -115,12 +115,12 @@ class Reservations:
         self._unheld = sum(gpus for gpus, is_open in zip(self.free_gpus, pool.is_open, strict=True) if is_open)
 
     def copy(self) -> "Reservations":
-        """The same promises, to go on from separately."""
-        twin = copy(self)
-        twin.free_gpus = list(self.free_gpus)
-        twin.free = [list(free) for free in self.free]
-        twin.slots = self.slots.copy()
-        return twin
+        """An independent copy with the same reservations."""
+        other = copy(self)
+        other.free_gpus = list(self.free_gpus)
+        other.free = [list(free) for free in self.free]
+        other.slots = self.slots.copy()
+        return other
 
     @property
     def unheld(self) -> int:
@@ -140,7 +140,7 @@ class Reservations:
         return True
 
     def take(self, reservation: Reservation) -> None:
-        """Promise the reservation, whether or not it fits."""
+        """Take the reservation, whether or not it fits."""
         self._change(reservation, 1)
 
     def give_back(self, reservation: Reservation) -> None:
@@ -148,13 +148,13 @@ class Reservations:
         self._change(reservation, -1)
 
     def room(self, per_gpu: NDArray[np.int64]) -> Rooms:
-        """GPUs that each open node can still promise at `per_gpu[i]` (nodes x dimensions) of the other resources."""
+        """GPUs that each open node can still reserve at `per_gpu[i]` (nodes x dimensions) of the other resources."""
         afforded = (np.array(self.free, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
         room: Rooms = np.where(self.pool.open, np.minimum(self.free_gpus, afforded), 0)
         return room
 
     def stranded(self, per_gpu: NDArray[np.int64], gpus: int) -> Rooms:
-        """GPUs of each node that nothing is left beside, once `gpus` at `per_gpu[i]` are promised there."""
+        """GPUs of each node that nothing is left beside, once `gpus` at `per_gpu[i]` are reserved there."""
         left = np.array(self.free, dtype=np.int64) - per_gpu * gpus
         after = np.minimum(np.array(self.free_gpus) - gpus, (left // np.maximum(1, self.pool.shares)).min(axis=1))
         stranded: Rooms = self.slots - gpus - np.maximum(0, after)

@@ -20,6 +20,7 @@ from synergy_core.model.snapshot import (
     QuotaLimit,
     Snapshot,
 )
+from synergy_core.model.usage import Usage
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 
@@ -61,6 +62,7 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "model"),
         (Job, "batch_size"),
         (Job, "model_bytes"),
+        (Job, "overlap"),
         (Job, "preemption_cost_s"),
         (Job, "isolated_s"),
         (Job, "isolated_steps"),
@@ -75,6 +77,9 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "min_throughput_fraction"),
         (Job, "usage"),
         (Job, "shared"),
+        (Usage, "counters"),
+        (Usage, "utilization"),
+        (Usage, "memory_utilization"),
         (Node, "gpu_memory_bytes"),
         (Node, "client_memory_bytes"),
         (Node, "client_thread_percent"),

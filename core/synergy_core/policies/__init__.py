@@ -1,8 +1,8 @@
 """The order in which jobs should run.
 
 A policy is a function `(Queue) -> Ranking`. It sees all jobs that run or want to run, and answers with their order. It
-does not look at nodes, and does not know what the jobs get beside their GPUs, so that every policy works with every
-mechanism. Ties are broken by arrival, then by name.
+does not see nodes, nor what jobs get beside their GPUs. So every policy works with every mechanism. Ties are broken by
+arrival, then by name.
 
 The policies that optimise the fraction of its time that each job spends on each GPU type (Gavel; `policies.allocation`)
 answer with an order as well, and with the GPU type that each job gets in this round (`rounds.time_shares`).

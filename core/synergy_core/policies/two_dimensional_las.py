@@ -1,6 +1,7 @@
 """2D-LAS: least attained service, GPUs times time, in discretised queues (Tiresias, sections 3.2.2 and 3.2.3).
 
-Nothing is asked about how long a job will take. Without thresholds the priorities are not discretised, and it is `las`.
+It does not need to know how long a job will take. Without thresholds the priorities are not discretised, and it is
+`las`.
 """
 
 from synergy_core.policies import las

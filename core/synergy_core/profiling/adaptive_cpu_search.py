@@ -1,7 +1,7 @@
 """Which CPU point to measure next, and the whole curve from the measured ones (Synergy, section 3.1).
 
-The search keeps no state: it is replayed from the points measured so far, so that whoever runs it may stop and start
-again at any moment.
+The search keeps no state: it is replayed from the points measured so far. Its caller may stop and continue at any
+moment.
 
 1. The highest CPU count is measured first.
 2. Binary search for the knee: between `low` (at first no CPU at all, where the speed is 0) and `high` the middle is

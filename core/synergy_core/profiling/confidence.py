@@ -1,9 +1,9 @@
 """How well the measured speeds are known: a confidence interval for each point, and which point to measure again.
 
-Two kinds of noise are told apart. Within a run the steps take different times; what that does to the mean is in the
-run's own standard error. From run to run the speed differs by more than that (another pod, other neighbours on the
-node); only runs of the same point show it. Their spread, relative to the speed, is taken to be the same at all points
-of a profile, so that few repeated points tell it for all.
+There are two kinds of noise. Within a run the steps take different times; what that does to the mean is in the run's
+own standard error. From run to run the speed differs by more than that (another pod, other neighbours on the node);
+only runs of the same point show it. Their spread, relative to the speed, is assumed to be the same at all points of a
+profile. A few repeated points then show it for all.
 """
 
 import math
@@ -39,7 +39,7 @@ class PointRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PointEstimate:
     """A point's speed, and half the width of its confidence interval relative to it."""
 
     steps_per_s: float
@@ -56,7 +56,7 @@ class Estimate:
         return self.steps_per_s * (1.0 + self.uncertainty)
 
 
-def estimates(points: Mapping[Key, Sequence[PointRun]]) -> dict[Key, Estimate]:
+def estimates(points: Mapping[Key, Sequence[PointRun]]) -> dict[Key, PointEstimate]:
     """The speed at each point, the mean of its runs, with its interval.
 
     The wider of two intervals counts: the one from the runs' own errors, and, where any point was measured more than
@@ -74,7 +74,7 @@ def estimates(points: Mapping[Key, Sequence[PointRun]]) -> dict[Key, Estimate]:
         widths = [t_quantile(_WITHIN_FREEDOM * len(runs)) * within]
         if spread is not None:
             widths.append(t_quantile(freedom) * spread / math.sqrt(len(runs)))
-        found[key] = Estimate(mean, max(widths))
+        found[key] = PointEstimate(mean, max(widths))
     return found
 
 
@@ -98,8 +98,8 @@ def next_repeat(
 
     Every point gets `least_runs`. Beyond that up to `max_repeats` runs go, one by one, to the point that is known
     worst, while any is known to less than `precision`, or while points contradict each other: more CPU never slows a
-    job, so that a speed that falls by more than the intervals allow is noise which single runs do not show (less than
-    half of `precision` does not matter).
+    job. A speed that falls by more than the intervals allow is noise that single runs do not show. (Less than half of
+    `precision` does not matter.)
     """
     few = [point for point, runs in cpu_points.items() if len(runs) < least_runs]
     if few:

@@ -1,8 +1,8 @@
 """Speed at less than full memory, computed instead of measured (Synergy, section 3.1).
 
-The job reads its data through a MinIO cache: a data item that is in the cache stays there, so that each epoch has the
-same number of hits, the cached fraction of the data set. Fetching and computing overlap, therefore the slower of the
-two sets the pace.
+The job reads its data through a MinIO cache: a data item in the cache stays there. Each epoch thus has the same number
+of hits: the cached fraction of the data set. Fetching and computing overlap, therefore the slower of the two sets the
+pace.
 """
 
 from dataclasses import dataclass

@@ -73,9 +73,9 @@ class _ShareWalk(AdmissionWalk):
                 self._pin(entry)
 
     def _pin(self, entry: QueueEntry) -> None:
-        """Leave a job that keeps its GPUs with what it holds, because its promise does not fit.
+        """Leave a job that keeps its GPUs with what it holds, because its reservation does not fit.
 
-        Other such jobs on the same nodes are pinned too if their promises do not fit any more.
+        Other such jobs on the same nodes are pinned too if their reservations do not fit any more.
         """
         selected = self._on(pool_of(entry))
         selected.pinned.add(entry)
@@ -182,8 +182,8 @@ class _ShareWalk(AdmissionWalk):
         return not_now(entry, [one.reservations for one in self._selected.values()])
 
     def _lacks_quota(self, entry: QueueEntry, pools: Iterable[Pool]) -> bool:
-        """A newcomer's quotas have too little left on each GPU type; notes which. A running job that lost its place
-        to others is told of them instead."""
+        """A newcomer's quotas have too little left on each GPU type; notes which. A running job that lost its place to
+        others gets a reason that names them instead."""
         uses = [self._round.quotas.least_of_newcomer(entry, pool) for pool in pools]
         if entry.job.running is not None or not uses or any(self._quotas.fits(use) for use in uses):
             return False

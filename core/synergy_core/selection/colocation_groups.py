@@ -14,7 +14,7 @@ from synergy_core.policies.queue import Ranking
 
 @dataclass(frozen=True, slots=True)
 class CoLocationGroups:
-    """Co-location groups, by the name of the job that stands for each, and by the name of each member."""
+    """Co-location groups, by the name of the job that represents each, and by the name of each member."""
 
     by_name: Mapping[str, CoLocationGroup]
     by_member: Mapping[str, CoLocationGroup]
@@ -49,7 +49,7 @@ class CoLocationGroups:
         return [given] if group is None else group.allocations(given, pool)
 
     def members(self, job: Job) -> Sequence[Job]:
-        """The jobs that a planned job stands for."""
+        """The jobs that a planned job represents."""
         group = self.by_name.get(job.name)
         return (job,) if group is None else group.members
 

@@ -34,7 +34,7 @@ def free_to(entry: QueueEntry, pool: Pool) -> NDArray[np.bool_]:
 
 
 def room_to_reserve(entry: QueueEntry, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
-    """GPUs that each node can promise the entry, and how little its place there would hurt (the less, the better).
+    """GPUs that each node can reserve for the entry, and how little its place there would hurt (the less, the better).
 
     A job that takes more than its share of a node goes where the fewest other GPUs are left without CPU or memory.
     """
@@ -44,7 +44,7 @@ def room_to_reserve(entry: QueueEntry, reservations: Reservations) -> tuple[Room
         room = reservations.slots
         harm = room.astype(np.float64)
     else:
-        per_gpu = _promises(entry, pool)
+        per_gpu = _reserved_per_gpu(entry, pool)
         room = reservations.room(per_gpu)
         stranded = reservations.stranded(per_gpu, entry.gpus)
         harm = (stranded * (1 + max(pool.gpus)) + reservations.slots).astype(np.float64)
@@ -93,7 +93,7 @@ def _gpus_open_to(entry: QueueEntry, pool: Pool) -> tuple[int, int]:
 def _fits_empty(entry: QueueEntry, pool: Pool) -> bool:
     if not entry.on(pool).hard:
         return True
-    per_gpu = _promises(entry, pool)
+    per_gpu = _reserved_per_gpu(entry, pool)
     afforded = (np.array(pool.capacity, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
     room = np.where(entry.open_nodes(pool), np.minimum(pool.gpus, afforded), 0)
     if entry.placements.get(pool.gpu_type) == "pack":  # what the policy prefers this round; any nodes would do
@@ -101,9 +101,9 @@ def _fits_empty(entry: QueueEntry, pool: Pool) -> bool:
     return choose_for(entry, pool, room, room.astype(np.float64)) is not None
 
 
-def _promises(entry: QueueEntry, pool: Pool) -> NDArray[np.int64]:
+def _reserved_per_gpu(entry: QueueEntry, pool: Pool) -> NDArray[np.int64]:
     terms = entry.on(pool)
-    return np.array([terms.promise(node) for node in range(len(pool.nodes))], dtype=np.int64)
+    return np.array([terms.reserved_per_gpu(node) for node in range(len(pool.nodes))], dtype=np.int64)
 
 
 def not_now(entry: QueueEntry, reservations: Sequence[Reservations]) -> Reason:

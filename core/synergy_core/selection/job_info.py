@@ -1,7 +1,7 @@
 """A job as the planner knows it: what follows from the job itself and from the nodes, whatever a plan decides.
 
 The cache keeps it from plan to plan (`synergy_core.cache`), so nothing in it ever changes. What one plan decides about
-the job stands in that plan's `QueueEntry`.
+the job is in that plan's `QueueEntry`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ class JobInfo:
 
     @cached_property
     def reservation_in_place(self) -> Reservation:
-        """The promise of a running job on its own nodes; a profile run keeps exactly what it has."""
+        """The reservation of a running job on its own nodes; a profile run keeps exactly what it has."""
         held = self.held
         if held is None:
             return ()
@@ -126,10 +126,10 @@ class JobInfo:
         held = self.held
         if held is None or self.is_profile_run:
             return self.cut_down
-        promised = self.on(held.pool).reservation(held.assignments)
+        reserved = self.on(held.pool).reservation(held.assignments)
         return tuple(
-            (node, gpus, larger(amounts, promise))
-            for (node, gpus, amounts), (_, _, promise) in zip(self.cut_down, promised, strict=True)
+            (node, gpus, larger(amounts, least))
+            for (node, gpus, amounts), (_, _, least) in zip(self.cut_down, reserved, strict=True)
         )
 
     def may_use(self, pool: Pool) -> bool:

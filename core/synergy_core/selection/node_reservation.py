@@ -1,10 +1,10 @@
 """Nodes that are reserved for a job that has waited too long (Tiresias, section 3.2.3).
 
-A promoted job stands at the head of the queue, and a round displaces for it every job that may be displaced. Some jobs
-may not be: those that are not preemptible, profile runs, and runs that are still protected (`preemption_protection`).
-If such jobs kept entering wherever GPUs fall free, a job that needs many GPUs at once would wait for ever. So where the
-first promoted job finds no room on a GPU type, nodes are reserved for it: newcomers that could not be displaced later
-do not start there. Others may; they are displaced when the job is due.
+A promoted job is first in the queue, and a round displaces for it every job that may be displaced. Some jobs may not
+be: those that are not preemptible, profile runs, and runs that are still protected (`preemption_protection`). If such
+jobs kept entering wherever GPUs fall free, a job that needs many GPUs at once would wait for ever. So where the first
+promoted job finds no room on a GPU type, nodes are reserved for it: newcomers that could not be displaced later do not
+start there. Others may; they are displaced when the job is due.
 
 The nodes are those that will be free first. The runs that hold the job off are taken away one by one, in the order of
 their release, until it fits. A protected run is released when its protection ends; runs that go on to their own end

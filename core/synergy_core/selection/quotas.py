@@ -152,9 +152,9 @@ class QuotaLedger:
 
     def copy(self) -> "QuotaLedger":
         """The same, to go on from separately."""
-        twin = copy(self)
-        twin.left, twin._taken, twin._more = list(self.left), dict(self._taken), dict(self._more)
-        return twin
+        other = copy(self)
+        other.left, other._taken, other._more = list(self.left), dict(self._taken), dict(self._more)
+        return other
 
     def become(self, other: "QuotaLedger") -> None:
         """Go on as the other, a copy, has gone on."""

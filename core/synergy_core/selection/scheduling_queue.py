@@ -1,4 +1,4 @@
-"""The scheduling queue of a plan, and the index of the jobs that it stands on.
+"""The scheduling queue of a plan, and the job index that it is made from.
 
 Most jobs of a long queue are never looked at closely: once nothing is left to assign, they wait. An entry is made when
 it is needed: for running jobs at once, for the others when the walk along the queue comes to them.

@@ -26,8 +26,8 @@ from synergy_core.throughput.speed import Speed
 from synergy_core.throughput.threads import kept_alone, least_percent, most_percent
 
 _CPU_POINTS = (0.25, 0.5, AT_SHARE, 2.0)
-"""Multiples of the share's CPU at which a matrix is read: how a job's speed follows the CPU tells much of what it gains
-from a faster GPU."""
+"""Multiples of the share's CPU at which a matrix is read: how a job's speed follows the CPU says much about what it
+gains from a faster GPU."""
 
 NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
 

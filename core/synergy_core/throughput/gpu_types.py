@@ -8,9 +8,9 @@ A reference job was measured on the type in question, and on one on which the jo
 the nearest fingerprint stands for the job: the job gains from type to type what the reference gains. Where all jobs
 gain alike (a matrix of rank 1) the estimate is exact.
 
-References that train the same model tell more than any fingerprint. Where there are some, only they count: those with
-as many GPUs, or the nearest number. Of these, the two with the next smaller and the next larger batch are averaged, by
-the distance of the logarithms.
+References that train the same model predict better than any fingerprint. Where there are some, only they count: those
+with as many GPUs, or the nearest number. Of these, the two with the next smaller and the next larger batch are
+averaged, by the distance of the logarithms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,8 +67,7 @@ def estimated(jobs: Sequence[Known], wanted: Mapping[str, Sequence[str]]) -> dic
     """By job and GPU type, for the types that are `wanted` of each job (by name).
 
     Types for which there is no reference are left out, and so are types that the job was measured on: an estimate never
-    stands in place of a measurement; and estimates that no number can hold. Deterministic, whatever the order of the
-    jobs.
+    replaces a measurement; and estimates that no number can hold. Deterministic, whatever the order of the jobs.
     """
     rows = [job for job in sorted(jobs, key=lambda job: job.name) if wanted.get(job.name) or len(job.types) > 1]
     asking = [index for index, job in enumerate(rows) if wanted.get(job.name)]

@@ -1,7 +1,7 @@
-"""What jobs of one kind may have beside their GPUs: the same GPUs, purpose, bounds and matrices make the same kind.
+"""What jobs of one class may have beside their GPUs: the same GPUs, purpose, bounds and matrices make the same class.
 
-All amounts are per GPU and integers, so that a job that is split over nodes has exactly the same CPU and memory beside
-each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
+All amounts are integers per GPU. A job that is split over nodes thus has exactly the same CPU and memory beside each of
+its GPUs (Synergy, section 4.2), and never more in total than was counted.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -104,28 +104,28 @@ class JobClass:
 
 
 class ClassOnPool:
-    """A kind of jobs on one pool."""
+    """The jobs of one class on one pool."""
 
-    def __init__(self, kind: JobClass, pool: Pool) -> None:
-        self._kind = kind
+    def __init__(self, job_class: JobClass, pool: Pool) -> None:
+        self._class = job_class
         self._pool = pool
-        self._profile = kind.profiles.get(pool.gpu_type)
-        self._without_matrix = kind.speeds.get(pool.gpu_type, 0.0)
+        self._profile = job_class.profiles.get(pool.gpu_type)
+        self._without_matrix = job_class.speeds.get(pool.gpu_type, 0.0)
         self._speeds: dict[Vector, float] = {}
-        self._promises: dict[int, Vector] = {}
+        self._reserved: dict[int, Vector] = {}
         self._reservations: dict[NodeAssignments, Reservation] = {}
         self._least: dict[tuple[Vector, Vector], Vector] = {}
         self._proportional: dict[Vector, Vector] = {}
         self._floors: dict[Vector, Vector] = {}
         self._shares: dict[str, NDArray[np.int64]] = {}
-        self.fixed = self._fixed_demand() if kind.is_profile_run else None
-        self.hard = self.fixed is not None or not within(kind.low, pool.least_share)
-        """Whether it must have more than its GPUs' share somewhere, so that it cannot take just any free GPUs."""
+        self.fixed = self._fixed_demand() if job_class.is_profile_run else None
+        self.hard = self.fixed is not None or not within(job_class.low, pool.least_share)
+        """Whether it needs more than its GPUs' share on some node. Then it cannot take just any free GPUs."""
 
     def _fixed_demand(self) -> Vector:
-        """A profile run's demand; cut to what a node can give it, where no share of a node is asked the share."""
-        asked = tuple(low or share for low, share in zip(self._kind.low, self._pool.best_share, strict=True))
-        return larger(smaller(asked, self._pool.most_per_gpu(self._kind.gpus)), (1,) * len(asked))
+        """A profile run's demand; cut to what a node can give. Without a minimum it is the share."""
+        asked = tuple(low or share for low, share in zip(self._class.low, self._pool.best_share, strict=True))
+        return larger(smaller(asked, self._pool.most_per_gpu(self._class.gpus)), (1,) * len(asked))
 
     @cached_property
     def speed(self) -> Speed | None:
@@ -140,7 +140,7 @@ class ClassOnPool:
         """Speed with `per_gpu` beside each GPU, without a matrix as at the share; 0 where it is not known."""
         known = self._speeds.get(per_gpu)
         if known is None:
-            known = self._without_matrix if self.speed is None else self.speed.at(times(per_gpu, self._kind.gpus))
+            known = self._without_matrix if self.speed is None else self.speed.at(times(per_gpu, self._class.gpus))
             self._speeds[per_gpu] = known
         return known
 
@@ -158,20 +158,20 @@ class ClassOnPool:
         """Whether the job is as fast with `per_gpu` as with `share`; where its speed is not known, has as much."""
         if self.speed is None:
             return within(share, per_gpu)
-        return self.steps_per_s(per_gpu) >= self.steps_per_s(share) and within(self._kind.low, per_gpu)
+        return self.steps_per_s(per_gpu) >= self.steps_per_s(share) and within(self._class.low, per_gpu)
 
-    def promise(self, node: int) -> Vector:
+    def reserved_per_gpu(self, node: int) -> Vector:
         """What is reserved per GPU on a node: the node's share, more where the job's minimum is above it."""
-        promise = self._promises.get(node)
-        if promise is None:
-            promise = self._promises[node] = self.fixed or larger(self._pool.share[node], self._kind.low)
-        return promise
+        reserved = self._reserved.get(node)
+        if reserved is None:
+            reserved = self._reserved[node] = self.fixed or larger(self._pool.share[node], self._class.low)
+        return reserved
 
     def reservation(self, assignments: NodeAssignments) -> Reservation:
-        """The promise for these nodes."""
+        """The reservation on these nodes."""
         reservation = self._reservations.get(assignments)
         if reservation is None:
-            reservation = tuple((node, gpus, times(self.promise(node), gpus)) for node, gpus in assignments)
+            reservation = tuple((node, gpus, times(self.reserved_per_gpu(node), gpus)) for node, gpus in assignments)
             self._reservations[assignments] = reservation
         return reservation
 
@@ -183,7 +183,7 @@ class ClassOnPool:
         """A node's share within the job's bounds."""
         proportional = self._proportional.get(share)
         if proportional is None:
-            proportional = self.fixed or larger(self._kind.capped(share), self._kind.low)
+            proportional = self.fixed or larger(self._class.capped(share), self._class.low)
             self._proportional[share] = proportional
         return proportional
 
@@ -200,9 +200,9 @@ class ClassOnPool:
     def _bounded(self, name: str, per_gpu: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
         known = self._shares.get(name)
         if known is None:
-            high = [_ANY if most is None else most for most in self._kind.high]
-            known = np.maximum(np.minimum(per_gpu(), high), np.maximum(1, self._kind.low))
-            if len(known) == 1:  # a row for each node of a large pool would be much to keep for each kind
+            high = [_ANY if most is None else most for most in self._class.high]
+            known = np.maximum(np.minimum(per_gpu(), high), np.maximum(1, self._class.low))
+            if len(known) == 1:  # a row for each node of a large pool would be much to keep for each class
                 self._shares[name] = known
         return known
 
@@ -224,7 +224,7 @@ class ClassOnPool:
     def _floor_of(self, share: Vector) -> Vector:
         if self.speed is None or self.fixed is not None:
             return share
-        lean = larger(smaller(self.lean, share), self._kind.low)
+        lean = larger(smaller(self.lean, share), self._class.low)
         return lean if self.steps_per_s(lean) >= self.steps_per_s(share) else share
 
     def least_of(self, held: Vector, nodes: Sequence[int]) -> Vector:
@@ -241,34 +241,34 @@ class ClassOnPool:
             return both
         usual = self.steps_per_s(share)
         within_both = self.steps_per_s(both) >= usual
-        gpus = self._kind.gpus
+        gpus = self._class.gpus
         least = split_up(self.speed.smallest(usual, times(both if within_both else held, gpus)), gpus)
-        return smaller(larger(least, self._kind.low), held)
+        return smaller(larger(least, self._class.low), held)
 
     @cached_property
     def lean(self) -> Vector:
         """The least per GPU that is as fast as the proportional share of the pool's best nodes."""
-        share = self._kind.capped(self._pool.best_share)
+        share = self._class.capped(self._pool.best_share)
         if self.speed is None or self.fixed is not None:
             return self.fixed or share
-        gpus = self._kind.gpus
+        gpus = self._class.gpus
         return split_up(self.speed.smallest(self.steps_per_s(share), times(share, gpus)), gpus)
 
     @cached_property
-    def wish(self) -> Vector:
+    def demand(self) -> Vector:
         """The job's demand vector per GPU (Synergy, section 3.2), within its bounds and what a node has.
 
         Never slower than the proportional share, which the tolerance of the demand vector alone would allow. A job
-        without a matrix wishes for its share; one whose matrix lacks a further resource, for its share of that.
+        without a matrix demands its share; one whose matrix lacks a further resource demands its share of that.
         """
         if self.fixed is not None:
             return self.fixed
-        kind, gpus = self._kind, self._kind.gpus
-        share = kind.capped(self._pool.best_share)
+        job_class, gpus = self._class, self._class.gpus
+        share = job_class.capped(self._pool.best_share)
         if self.speed is None:
-            return larger(share, kind.low)
-        most = larger(kind.capped(self._pool.most_per_gpu(gpus)), share)
+            return larger(share, job_class.low)
+        most = larger(job_class.capped(self._pool.most_per_gpu(gpus)), share)
         known = zip(most, share, self.speed.measured, strict=True)
         ceiling = times(tuple(m if measured else s for m, s, measured in known), gpus)
-        target = max(self.speed.at(ceiling) * (1.0 - kind.tolerance), self.steps_per_s(share))
-        return larger(split_up(self.speed.smallest(target, ceiling), gpus), kind.low, (1,) * len(share))
+        target = max(self.speed.at(ceiling) * (1.0 - job_class.tolerance), self.steps_per_s(share))
+        return larger(split_up(self.speed.smallest(target, ceiling), gpus), job_class.low, (1,) * len(share))

@@ -1,7 +1,7 @@
 """Speeds that have a limit on a client's threads in them, as references for other jobs.
 
-Whoever is taken for the like of a job is taken to lose to the limit what that one loses, but for what is known of both
-jobs' usage: what the job does with the CPU of its share is one bound, its part of the GPU's threads the other.
+A job and its reference are assumed to lose the same to the limit, except for what is known of both jobs' usage: what
+the job does with the CPU of its share is one bound, its part of the GPU's threads the other.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from synergy_core.model.usage import Usage
 from synergy_core.throughput.threads import ceiling
 
 _HELD_UP = 0.95
-"""A job that has this part of its best speed at its share is held up by the GPU there, not by its CPU."""
+"""A job that has this part of its best speed at its share is limited by the GPU there, not by its CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Limited:
     """What is known of a job on a GPU type where it was seen as a client that may use `percent` of the threads."""
 
     usage: Usage | None
-    """None where it is not known: nor is then what the limit costs the job."""
+    """None if it is not known. What the limit costs the job is then not known either."""
     percent: int
     at_share: float
     """Steps per second at its GPU-proportional share on a whole GPU."""

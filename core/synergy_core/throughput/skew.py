@@ -50,7 +50,7 @@ def placement_of(job: Job, rules: PackRules, steps_per_s: Callable[[], float], n
         return job.placement
     known = min(job.spread_speeds.values(), default=None) if job.spread_speed is None else job.spread_speed
     if known is None and rules.link_bytes_per_s is not None and job.model_bytes is not None and steps_per_s() > 0.0:
-        known = spread_speed(job.model_bytes, steps_per_s(), rules.link_bytes_per_s, nodes())
+        known = spread_speed(job.model_bytes, steps_per_s(), rules.link_bytes_per_s, nodes(), job.overlap)
     sensitive = job.skew > rules.limit if known is None else known < WORTH_PACKING
     return "pack" if sensitive else "spread"
 
@@ -68,7 +68,9 @@ def kept_when_spread(
     if known is None:
         if link_bytes_per_s is None or job.model_bytes is None or steps_per_s <= 0.0:
             return 1.0
-        near, far = (spread_speed(job.model_bytes, steps_per_s, link_bytes_per_s, count) for count in nodes)
+        near, far = (
+            spread_speed(job.model_bytes, steps_per_s, link_bytes_per_s, count, job.overlap) for count in nodes
+        )
         known = far / near if near > 0.0 else 1.0
     known = min(max(known, 1.0 / _MOST_DIFFERENT), _MOST_DIFFERENT)
     return 1.0 if WORTH_PACKING <= known <= 1.0 / WORTH_PACKING else known

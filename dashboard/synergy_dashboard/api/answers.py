@@ -8,12 +8,16 @@
 | `GET rounds?until_s=&rounds=` | `RoundsPage` |
 | `GET jobs/{namespace}/{name}` | `JobPage` |
 | `GET tenants?since_s=` | `TenantsPage` |
-| `POST what-if` with `WhatIfRequest` | `WhatIfAnswer` |
-| `GET export?since_s=` | a zip file with `trace.csv`, `profiles.json` and `cluster.yaml` |
+| `POST what-if` with `future_answers.WhatIfRequest` | `future_answers.WhatIfAnswer` |
+| `GET jobs/{namespace}/{name}/history` | `synergy_view.history.History` |
+| `GET decisions?rounds=&namespace=` | `DecisionsPage` |
+| `GET usage?since_s=&namespace=` | `UsagePage` |
+| `GET export?since_s=&namespace=` | a zip file with `trace.csv`, `profiles.json`, `cluster.yaml` and `notes.txt` |
 | `GET stream` | server-sent events; each `change` event has a `Change` |
 
-Errors are `{"error": "..."}` with 401 (no or a wrong token), 403 (not allowed), 404, 422 or 503. All times are in
-seconds since the epoch, CPU in milli-CPU, memory in bytes, speeds in steps per second of the whole job.
+Errors are `{"error": "..."}` with 401 (no or a wrong token), 403 (not allowed), 404, 422, 429 (ask for less at once) or
+503. All times are in seconds since the epoch, CPU in milli-CPU, memory in bytes, speeds in steps per second of the
+whole job.
 """
 
 from pydantic.dataclasses import dataclass
@@ -21,8 +25,10 @@ from pydantic.dataclasses import dataclass
 from synergy_dashboard.facts import ResizeFact, RunFact, Sample, Usage, UseSample, WaitFact
 from synergy_view.history import Happening
 from synergy_view.queue import QueueRow
+from synergy_view.rounds import Round as DecidedRound
 from synergy_view.surface import Surface
 from synergy_view.top import JobRow, NodeRow, TenantRow, TypeRow
+from synergy_view.usage import UsageRow
 from synergy_view.why import Why
 
 
@@ -51,7 +57,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """A forecast time. None where it lies beyond the horizon."""
+    """A forecast time. None if it is beyond the horizon."""
 
     p10: float | None
     p50: float | None
@@ -199,54 +205,28 @@ class TenantsPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfRequest:
-    """Changes to try. Nothing on the cluster changes."""
+class DecisionsPage:
+    """Rounds in which something was decided, the newest first."""
 
-    policy: str = ""
-    mechanism: str = ""
-    round_s: float = 0.0
-    add_nodes: dict[str, int] | None = None
-    """By pool, GPU type or the name of a node: how many like it come."""
-    remove_nodes: list[str] | None = None
-    drain_nodes: list[str] | None = None
-    add_job: dict[str, object] | None = None
-    """A TrainingJob manifest."""
-    options: dict[str, str] | None = None
-    """Further keys, as `kube-synergy what-if --set` takes them."""
+    now: float
+    recorded_since_s: float | None
+    rounds: list[DecidedRound]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """Of one future."""
+class UsagePage:
+    """What tenants had of the cluster from `since_s` on, as far as the history goes back; the most first."""
 
-    avg_jct_s: float | None
-    makespan_s: float | None
-    gpu_utilization: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfJob:
-    """Start and end as it is, and with the change."""
-
-    job: str
-    start_s: tuple[float | None, float | None]
-    finish_s: tuple[float | None, float | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfAnswer:
-    """Two futures side by side."""
-
-    as_is: Totals
-    what_if: Totals
-    jobs: list[WhatIfJob]
-    seconds: float
+    now: float
+    since_s: float
+    recorded_since_s: float | None
+    rows: list[UsageRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What changed since the event before, by name; None where a row went. A job that starts leaves `queue` and enters
-    `jobs`. `types`, `tenants` and `waiting_by_reason` are whole, and None where nothing in them changed."""
+    `jobs`. `types`, `tenants`, `waiting_by_reason` and `policy` are whole, and None where nothing in them changed."""
 
     now: float
     jobs: dict[str, JobRow | None]
@@ -256,25 +236,4 @@ class Change:
     tenants: list[TenantRow] | None
     waiting_by_reason: dict[str, int] | None
     round_ends_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """A change with which a waiting job starts in the next round (`synergy_view.remedies`)."""
-
-    kind: str
-    told: str
-    gets: str
-    step: str
-
-
-@dataclass(frozen=True, slots=True)
-class HelpAnswer:
-    """`GET jobs/{namespace}/{name}/help`: what was tried and works."""
-
-    planned: bool
-    """Whether plans consider the job: not while it runs, is suspended, profiled or has a problem."""
-    starts_anyway: bool
-    remedies: list[Remedy]
-    complete: bool
-    """False: the time ended before all changes had been tried."""
+    policy: Policy | None = None

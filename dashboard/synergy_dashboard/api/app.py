@@ -14,14 +14,15 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ScopeOfRequest
 
-from synergy_dashboard.api import answers, export
+from synergy_dashboard.api import answers, future_answers
 from synergy_dashboard.api.job_page import job_page
 from synergy_dashboard.api.live_pages import cluster_page, queue_page, round_s_of
 from synergy_dashboard.api.parts import ApiParts
+from synergy_dashboard.api.past.routes import WEEK_S, Seconds, add_past
 from synergy_dashboard.api.people import Asker
 from synergy_dashboard.api.problems import Refusal, answer_problems
 from synergy_dashboard.api.rounds_page import MOST_ROUNDS, rounds_page
-from synergy_dashboard.api.stream import MOST_STREAMS, events
+from synergy_dashboard.api.stream import LiveStream
 from synergy_dashboard.api.tenants_page import tenants_page
 from synergy_dashboard.api.what_if import read_request
 from synergy_dashboard.live.scope import Scope
@@ -35,9 +36,6 @@ _HEADERS: Final = {
 }
 _ECHARTS: Final = Path(str(files("synergy_view"))) / "assets" / "echarts.min.js"
 _STATIC: Final = Path(str(files("synergy_dashboard"))) / "web" / "static"
-_DAY_S: Final = 86_400.0
-_WEEK_S: Final = 7 * _DAY_S
-Seconds = Annotated[float | None, Query(ge=0, le=1e12, allow_inf_nan=False)]
 
 
 def api_app(parts: ApiParts, *, static: Path = _STATIC) -> FastAPI:
@@ -47,6 +45,7 @@ def api_app(parts: ApiParts, *, static: Path = _STATIC) -> FastAPI:
     router = APIRouter(prefix="/api/v1", responses=_REFUSALS)
     _add_pages(router, parts)
     _add_futures(router, parts)
+    add_past(router, parts, _json)
     app.include_router(router)
     app.add_middleware(_WithHeaders)
     app.get("/vendor/echarts.min.js", include_in_schema=False)(_echarts)
@@ -59,7 +58,7 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
     live, store = parts.live, parts.store
 
     async def me(request: Request) -> Response:
-        _synced(parts)
+        parts.check_synced()
         user = await parts.people.identify(request)
         scope = await parts.people.scope(user)
         visible = sorted(name for name in live.rows.namespaces if scope.sees(name))
@@ -86,21 +85,19 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
         return _json(found)
 
     async def job(request: Request, namespace: str, name: str) -> Response:
-        _synced(parts)
+        parts.check_synced()
         asker = await parts.people.asker_of(request, namespace)
         return _json(await job_page(live, store, parts.client, asker.scope, namespace=namespace, name=name))
 
     async def tenants(request: Request, since_s: Seconds = None) -> Response:
         asker = await _asker(parts, request)
         now = live.clock()
-        since = now - _WEEK_S if since_s is None else min(since_s, now)
+        since = now - WEEK_S if since_s is None else min(since_s, now)
         usage = await asyncio.to_thread(store.usage, since, now, asker.scope.namespaces)
         return _json(tenants_page(live, asker.scope, usage, since))
 
     async def stream(request: Request) -> Response:
         asker = await _asker(parts, request)
-        if live.subscribers >= MOST_STREAMS:
-            raise Refusal(503, f"{MOST_STREAMS} streams are open; close one, or ask again later")
 
         async def again(before: Scope) -> Scope | None:
             try:
@@ -108,8 +105,7 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
             except Refusal as error:
                 return before if error.status_code == 503 else None
 
-        told = events(live, asker.scope, again, parts.clock)
-        return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        return LiveStream(live, asker.user.name, asker.scope, again, parts.clock)
 
     _get(router, "/me", me, answers.Me, "The user, and the namespaces that they may see")
     _get(
@@ -127,41 +123,31 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
 
 
 def _add_futures(router: APIRouter, parts: ApiParts) -> None:
-    exporting = asyncio.Lock()  # one at a time: it reads all that the API server has of jobs
-
     async def what_if(request: Request) -> Response:
         asker = await _asker(parts, request)
         wanted = await read_request(request)
-        return _json(await parts.futures.what_if(wanted, asker.scope))
-
-    async def download(request: Request, since_s: Seconds = None) -> Response:
-        asker = await _asker(parts, request)
-        since = parts.live.clock() - _WEEK_S if since_s is None else since_s
-        async with exporting:
-            content = await export.archive(parts.live, parts.store, parts.client, asker.scope, since)
-        headers = {"Content-Disposition": 'attachment; filename="kube-synergy-export.zip"'}
-        return Response(content, media_type="application/zip", headers=headers)
+        return _json(await parts.futures.what_if(wanted, asker))
 
     async def helped(request: Request, namespace: str, name: str) -> Response:
-        _synced(parts)
-        await parts.people.asker_of(request, namespace)
+        parts.check_synced()
+        asker = await parts.people.asker_of(request, namespace)
         if parts.live.job(namespace, name) is None:
             raise Refusal(404, f"there is no TrainingJob {namespace}/{name}")
-        return _json(await parts.futures.help(f"{namespace}/{name}"))
+        return _json(await parts.futures.help(f"{namespace}/{name}", asker))
 
-    _get(router, "/jobs/{namespace}/{name}/help", helped, answers.HelpAnswer, "What would make a waiting job start")
-    router.post("/what-if", summary="Two futures side by side", responses=_said(answers.WhatIfAnswer))(what_if)
-    router.get("/export", summary="Trace, profiles and cluster for the simulator, as a zip file")(download)
+    _get(
+        router,
+        "/jobs/{namespace}/{name}/help",
+        helped,
+        future_answers.HelpAnswer,
+        "What would make a waiting job start",
+    )
+    router.post("/what-if", summary="Two futures side by side", responses=_said(future_answers.WhatIfAnswer))(what_if)
 
 
 async def _asker(parts: ApiParts, request: Request) -> Asker:
-    _synced(parts)
+    parts.check_synced()
     return await parts.people.asker(request)
-
-
-def _synced(parts: ApiParts) -> None:
-    if not parts.live.synced:
-        raise Refusal(503, "the cluster has not been read yet")
 
 
 class _WithHeaders:
@@ -202,6 +188,7 @@ _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No token, or one that the API server refuses."},
     403: {"description": "The user may not see this."},
+    429: {"description": "The user asks for too much at once."},
     503: {"description": "This cannot be answered now."},
 }
 

@@ -7,16 +7,18 @@ import asyncio
 import json
 import os
 import resource
+import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Final
 
 from synergy_api.cluster.nodes import Object
 from synergy_api.timestamps import format_time
 from synergy_core.collector import collector_paused
-from synergy_core.model.snapshot import FieldError, Job
+from synergy_core.model.snapshot import FieldError, Job, Snapshot
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
@@ -41,6 +43,8 @@ _MOST_BYTES: Final = 600 << 20
 """A question that needs more memory fails. Above the container's limit the kernel would kill the recorder too."""
 _HELP_SECONDS: Final = 5.0
 """After so long, no further change is tried that would help a job."""
+_FIRST_SECONDS: Final = 20.0
+"""If the cluster as it is takes longer to simulate, both futures do not come while the dashboard waits."""
 _MOST_NODES: Final = 20_000
 """Maximum number of added nodes in total."""
 
@@ -69,11 +73,45 @@ def answer(request: Mapping[str, Any], state: ClusterState, written: Object | No
     try:
         before = built(state, written, now).snapshot
         change = _change(request, state, written, now)
-        with collector_paused():
-            as_is, other = what_if(before, change)
+        with collector_paused(), _alarm(_FIRST_SECONDS):
+            as_is, other = what_if(before, change, between=_no_alarm)
+    except _TooLongError:
+        return {"code": 503, "error": _too_large(before)}
     except FieldError as error:
         return {"code": 422, "error": f"{error.path.lstrip('-').replace('-', '_')}: {error.problem}"}
     return document(as_is, other, seconds=time.perf_counter() - started)
+
+
+class _TooLongError(Exception):
+    """The alarm has rung."""
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise _TooLongError in the block after so long, unless `_no_alarm` is called before."""
+
+    def ring(*_: object) -> None:
+        raise _TooLongError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        _no_alarm()
+        signal.signal(signal.SIGALRM, before)
+
+
+def _no_alarm() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _too_large(snapshot: Snapshot) -> str:
+    gpus = sum(node.gpus for node in snapshot.nodes)
+    return (
+        f"the future of {len(snapshot.jobs)} jobs on {gpus} GPUs takes too long to simulate here; "
+        "kubectl synergy what-if finds it on your machine, which takes as long as it needs"
+    )
 
 
 def helped(job: str, state: ClusterState, written: Object | None, now: float) -> dict[str, Any]:

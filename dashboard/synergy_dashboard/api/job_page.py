@@ -1,7 +1,6 @@
 """One job in detail: its present state from the cluster, its past from the history."""
 
 import asyncio
-from dataclasses import replace
 
 from synergy_api.length import total_steps
 from synergy_dashboard.api.answers import JobPage
@@ -55,7 +54,7 @@ async def job_page(
         why=why(job, others, now),
         forecast=forecast_of(job),
         surfaces=surfaces(job),
-        runs=[_visible(run, scope) for run in runs],
+        runs=[scope.run(run) for run in runs],
         waits=waits,
         resizes=resizes,
         samples=samples,
@@ -84,7 +83,7 @@ def _gone(now: float, recorded: _Recorded, scope: Scope) -> JobPage:
         why=None,
         forecast=None,
         surfaces=[],
-        runs=[_visible(run, scope) for run in runs],
+        runs=[scope.run(run) for run in runs],
         waits=waits,
         resizes=resizes,
         samples=samples,
@@ -125,10 +124,3 @@ async def _events(client: KubeClient, job: SeenJob) -> list[Happening]:
     except CALL_FAILED:
         found = {}
     return list(history(job, found.get("items") or ()).happenings)
-
-
-def _visible(run: RunFact, scope: Scope) -> RunFact:
-    if scope.everything or not run.partners:
-        return run
-
-    return replace(run, partners=scope.named(run.partners))

@@ -63,6 +63,7 @@ def change_of(live: LiveCluster, changes: RowChanges, scope: Scope) -> Change:
         tenants=None if visible.groups is None else tenants_of(visible.groups, scope),
         waiting_by_reason=None if visible.reasons is None else reasons_of(visible.reasons, scope),
         round_ends_s=policy.round_ends_s if policy is not None else None,
+        policy=policy if visible.policy else None,
     )
 
 

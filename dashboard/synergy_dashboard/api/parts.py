@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from synergy_dashboard.api.people import People
+from synergy_dashboard.api.problems import Refusal
 from synergy_dashboard.api.what_if import Futures
 from synergy_dashboard.facts import History, UseSample
 from synergy_dashboard.live.cluster import LiveCluster
@@ -29,6 +30,11 @@ class ApiParts:
     clock: Callable[[], float] = time.monotonic
     _use: list[tuple[float, tuple[list[UseSample], float | None]]] = field(default_factory=list)
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def check_synced(self) -> None:
+        """Raises Refusal 503 until the cluster has been read."""
+        if not self.live.synced:
+            raise Refusal(503, "the cluster has not been read yet")
 
     async def use(self) -> tuple[list[UseSample], float | None]:
         """The use of the cluster in the last day, and the earliest time that the history knows. All users get the same

@@ -2,7 +2,7 @@
 
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,8 @@ from synergy_dashboard.api.turns import BusyError
 from synergy_dashboard.live.scope import Scope
 
 SECRET_HEADER: Final = "x-synergy-proxy-secret"  # noqa: S105 - its name
+TOKEN_HEADER: Final = "x-synergy-token"  # noqa: S105 - its name
+"""For a bearer token, of those who ask through the API server's proxy: it takes the header Authorization for itself."""
 _USER_HEADER: Final = "x-forwarded-user"
 _GROUPS_HEADER: Final = "x-forwarded-groups"
 _RESERVED: Final = "system:"
@@ -46,7 +48,7 @@ class People:
         named = self._named_by_proxy(request.headers)
         if named is not None:
             return named
-        token = token_of(request.headers.get("authorization", ""))
+        token = request.headers.get(TOKEN_HEADER, "") or token_of(request.headers.get("authorization", ""))
         peer = request.client.host if request.client is not None else ""
         try:
             found = await self._reviewer.identify(token, peer)
@@ -83,6 +85,13 @@ class People:
         if not allowed:
             raise Refusal(403, f"{user.name} may not get trainingjobs.kube-synergy.dev in namespace {namespace}")
         return Asker(user, scope)
+
+    async def asker_within(self, request: Request, namespace: str | None) -> Asker:
+        """The user of a question about one namespace (None: about all that they may see). Raises Refusal 403."""
+        if namespace is None:
+            return await self.asker(request)
+        asker = await self.asker_of(request, namespace)
+        return replace(asker, scope=Scope(frozenset({namespace})))
 
     def _named_by_proxy(self, headers: Headers) -> Identity | None:
         """The user that the proxy names, if the request has the proxy's secret. Raises Refusal 401 for a wrong secret

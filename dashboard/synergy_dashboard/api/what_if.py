@@ -8,18 +8,21 @@ import asyncio
 import json
 import os
 import sys
+from collections import Counter
 from dataclasses import asdict, fields
 from typing import Any, Final
 
 from fastapi import Request
 from pydantic import TypeAdapter, ValidationError
 
-from synergy_dashboard.api.answers import HelpAnswer, Remedy, Totals, WhatIfAnswer, WhatIfJob, WhatIfRequest
+from synergy_dashboard.api.future_answers import HelpAnswer, Remedy, Totals, WhatIfAnswer, WhatIfJob, WhatIfRequest
+from synergy_dashboard.api.people import Asker
 from synergy_dashboard.api.problems import Refusal
-from synergy_dashboard.live.scope import Scope
 
 MOST_BYTES: Final = 256 << 10
 MOST_WAITING: Final = 4
+MOST_OF_USER: Final = 2
+"""Questions of one user: one that is answered, and one that waits. Others get their turn between them."""
 SECONDS: Final = 60.0
 PROGRAM: Final = ("-m", "synergy_dashboard.api.future")
 _BODY_SECONDS: Final = 10.0
@@ -35,22 +38,22 @@ class Futures:
         self._seconds = seconds
         self._program = program
         self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._waiting = Counter[str]()
 
-    async def what_if(self, wanted: WhatIfRequest, scope: Scope) -> WhatIfAnswer:
-        """The two futures, with the jobs that the user may see. Raises Refusal 403, 422 or 503."""
-        added = _name_of(wanted.add_job)
+    async def what_if(self, wanted: WhatIfRequest, asker: Asker) -> WhatIfAnswer:
+        """The two futures, with the jobs that the user may see. Raises Refusal 403, 422, 429 or 503."""
+        scope, added = asker.scope, _name_of(wanted.add_job)
         if added and not scope.names(added):
             raise Refusal(403, f"add_job: you may not get TrainingJobs in the namespace of {added}")
-        answer = await self._asked({"request": asdict(wanted)})
+        answer = await self._asked({"request": asdict(wanted)}, asker.user.name)
         jobs = [_job(one) for one in answer["jobs"] if scope.names(one["job"])]
         return WhatIfAnswer(
             as_is=Totals(**answer["as_is"]), what_if=Totals(**answer["what_if"]), jobs=jobs, seconds=answer["seconds"]
         )
 
-    async def help(self, job: str) -> HelpAnswer:
-        """What would make the job NAMESPACE/NAME start in the next round. Raises Refusal 503."""
-        answer = await self._asked({"help": job})
+    async def help(self, job: str, asker: Asker) -> HelpAnswer:
+        """What would make the job NAMESPACE/NAME start in the next round. Raises Refusal 429 or 503."""
+        answer = await self._asked({"help": job}, asker.user.name)
         return HelpAnswer(
             planned=answer["planned"],
             starts_anyway=answer["starts_anyway"],
@@ -58,16 +61,20 @@ class Futures:
             complete=answer["complete"],
         )
 
-    async def _asked(self, question: dict[str, Any]) -> dict[str, Any]:
+    async def _asked(self, question: dict[str, Any], user: str) -> dict[str, Any]:
         """The answer of the process, when it is this question's turn."""
-        if self._waiting > MOST_WAITING:
+        if self._waiting[user] >= MOST_OF_USER:
+            raise Refusal(429, f"{self._waiting[user]} questions of yours are being answered; wait for one of them")
+        if self._waiting.total() > MOST_WAITING:
             raise Refusal(503, "too many others ask for a future; ask again in a minute")
-        self._waiting += 1
+        self._waiting[user] += 1
         try:
             async with self._turn:
                 answer = await self._run({"kubeconfig": self._kubeconfig, **question})
         finally:
-            self._waiting -= 1
+            self._waiting[user] -= 1
+            if not self._waiting[user]:
+                del self._waiting[user]
         if "error" in answer:
             raise Refusal(answer["code"], answer["error"])
         return answer

@@ -1,4 +1,4 @@
-"""What changed between two moments, and who is told of it."""
+"""What changed between two moments, and which subscribers get it."""
 
 import asyncio
 from collections import Counter
@@ -25,10 +25,12 @@ class RowChanges:
     """Tenants by namespace: a user sees the sum over the namespaces that are not hidden."""
     reasons: Mapping[str, Counter[str]] | None = None
     """By namespace, how many jobs wait for which reason."""
+    policy: bool = False
+    """Whether another policy is written or in force."""
 
     def __bool__(self) -> bool:
         whole = (self.types, self.groups, self.reasons)
-        return bool(self.jobs or self.queue or self.nodes) or any(part is not None for part in whole)
+        return bool(self.jobs or self.queue or self.nodes or self.policy) or any(part is not None for part in whole)
 
     def merge(self, later: "RowChanges") -> None:
         """Take what changed since as well."""
@@ -38,6 +40,7 @@ class RowChanges:
         self.types = self.types if later.types is None else later.types
         self.groups = self.groups if later.groups is None else later.groups
         self.reasons = self.reasons if later.reasons is None else later.reasons
+        self.policy = self.policy or later.policy
 
     def seen_by(self, scope: Scope) -> "RowChanges":
         """Without the rows and names of hidden namespaces."""
@@ -50,6 +53,7 @@ class RowChanges:
             types=self.types,
             groups=self.groups,
             reasons=self.reasons,
+            policy=self.policy,
         )
 
 
@@ -84,9 +88,10 @@ def _sum(tenant: str, rows: Iterable[TenantRow]) -> TenantRow:
 
 
 class Subscriber:
-    """Hears of changes. Those that come while it is busy are merged, so that a slow one needs no more memory."""
+    """Gets changes. Changes that come while it is busy are merged: a slow one needs no more memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, user: str = "") -> None:
+        self.user = user
         self._pending = RowChanges()
         self._there = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The cluster as it is now, followed by watches, and the subscribers that hear of its changes."""
+"""The cluster as it is now, followed by watches, and the subscribers that get its changes."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ from synergy_view.top import gpu_hours
 _LOG = logging.getLogger(__name__)
 
 TELL_EVERY_S: Final = 0.1
-"""Subscribers hear of changes ten times a second at most."""
+"""Subscribers get changes ten times a second at most."""
 WHOLE_EVERY_S: Final = 0.2
 """Types, tenants and reasons, which are about all jobs, five times a second at most."""
 _RENEW_EVERY_S: Final = 30.0
@@ -38,6 +38,7 @@ class LiveCluster:
         """Those that have had jobs, the present ones included."""
         self._dirty = asyncio.Event()
         self._nodes_changed = False
+        self._policy_news = False
         self._subscribers: set[Subscriber] = set()
         self._reflectors = {
             "jobs": Reflector(client, TRAINING_JOBS, trim=trim_job, on_change=self._job_changed),
@@ -48,7 +49,7 @@ class LiveCluster:
         }
 
     async def run(self) -> None:
-        """Follow the cluster and tell subscribers, until cancelled."""
+        """Follow the cluster and notify subscribers, until cancelled."""
         async with asyncio.TaskGroup() as group:
             for name, reflector in self._reflectors.items():
                 group.create_task(reflector.run(), name=f"watch {name}")
@@ -88,9 +89,9 @@ class LiveCluster:
             self.rows.set_nodes(node_capacities(nodes, pools, tolerations))
 
     @contextmanager
-    def subscribed(self) -> Iterator[Subscriber]:
-        """A subscriber, which hears of all changes from now on."""
-        one = Subscriber()
+    def subscribed(self, user: str = "") -> Iterator[Subscriber]:
+        """A subscriber of a user, which gets all changes from now on."""
+        one = Subscriber(user)
         self._subscribers.add(one)
         try:
             yield one
@@ -101,6 +102,10 @@ class LiveCluster:
     def subscribers(self) -> int:
         """How many there are."""
         return len(self._subscribers)
+
+    def subscribers_of(self, user: str) -> int:
+        """How many of them are a user's."""
+        return sum(one.user == user for one in self._subscribers)
 
     async def _tell(self) -> None:
         whole_at = renewed_at = 0.0
@@ -114,6 +119,7 @@ class LiveCluster:
             whole = now >= whole_at + WHOLE_EVERY_S
             whole_at = now if whole else whole_at
             changes = self.rows.take(self.clock(), whole=whole)
+            changes.policy, self._policy_news = self._policy_news, False
             if changes:
                 for one in self._subscribers:
                     one.tell(changes)
@@ -144,7 +150,7 @@ class LiveCluster:
         try:
             gpu_hours(job, self.clock())  # rows of tenants ask it of all jobs together
             self.rows.put(job, self.clock())
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             _LOG.warning("TrainingJob %s is left out: %s", job.full_name, error)
             self.rows.drop(job.full_name)
 
@@ -158,4 +164,11 @@ class LiveCluster:
         self._dirty.set()
 
     def _policy_changed(self, change: Change) -> None:
-        self._dirty.set()
+        if _said_of_policy(change.old) != _said_of_policy(change.new):
+            self._policy_news = True
+            self._dirty.set()
+
+
+def _said_of_policy(item: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    """What is written and what is in force; the status has more, which changes often."""
+    return (None, None) if item is None else (item.get("spec"), (item.get("status") or {}).get("inForce"))

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from synergy_dashboard.facts import RunFact
 from synergy_view.top import JobRow, NodeRow
 
 
@@ -37,6 +38,10 @@ class Scope:
     def job(self, row: JobRow) -> JobRow:
         """A row of a visible job, without hidden partners."""
         return row if self.everything or not row.partners else replace(row, partners=self.named(row.partners))
+
+    def run(self, run: RunFact) -> RunFact:
+        """A run of a visible job, without hidden partners."""
+        return run if self.everything or not run.partners else replace(run, partners=self.named(run.partners))
 
     def node(self, row: NodeRow) -> NodeRow:
         """A node, without the names of hidden jobs."""

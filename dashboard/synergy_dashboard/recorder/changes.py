@@ -1,4 +1,4 @@
-"""From a TrainingJob before and after a change to the facts that the change tells. Pure."""
+"""From a TrainingJob before and after a change to the facts in the change. Pure."""
 
 from synergy_api.length import total_steps
 from synergy_api.timestamps import parse_time
@@ -21,7 +21,7 @@ def facts_of(old: Object | None, new: Object | None, now: float) -> Facts:
     if old is not None:
         try:
             before = read(old)
-        except ValueError:
+        except (ValueError, ArithmeticError):
             before = None
     return facts_between(before, read(new) if new is not None else None, now)
 

@@ -1,7 +1,7 @@
 """Follows the API server and writes what changes into the store.
 
-The recorder only reads from the cluster. It goes on from the version and the objects that the store has, so what
-changed while it was away is told by the API server, or, where that has forgotten, found by comparing.
+The recorder only reads from the cluster. It continues from the version and the objects in the store. The API server
+reports what changed meanwhile. If it has forgotten that version, a comparison finds it.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from synergy_dashboard.recorder.changes import facts_between
 from synergy_dashboard.recorder.trimming import trim
 from synergy_dashboard.recorder.use import USE_S, trim_node, use_at
-from synergy_dashboard.store.bundle import Facts, Key, Position
+from synergy_dashboard.store.bundle import Facts, Key, Object, Position, check_numbers
 from synergy_dashboard.store.leader import NotLeadingError
 from synergy_dashboard.store.store import Store
 from synergy_kube import Change, KubeClient, Reflector
@@ -65,7 +65,7 @@ class Recorder:
 
     @property
     def waiting(self) -> int:
-        """Changes that the API server has told and the store does not have yet."""
+        """Changes that the API server has reported and the store does not have yet."""
         return 0 if self._session is None else self._session.waiting
 
     async def run(self) -> None:
@@ -130,23 +130,23 @@ class _Session:
         self.pools = Reflector(client, GPU_POOLS, optional=True)
 
     def remember(self) -> None:
-        """Begin where the store stands."""
+        """Begin at the store's version."""
         remembered = self._store.remembered()
         self._version = remembered.version
         self.jobs.begin_with(remembered.objects, remembered.version)
         for key, item in remembered.objects.items():
             try:
                 self._seen[key] = read(item)
-            except ValueError as error:
+            except (ValueError, ArithmeticError) as error:
                 _LOG.warning("a stored TrainingJob, %s/%s, cannot be read: %s", *key, error)
 
     @property
     def waiting(self) -> int:
-        """Changes that have been told and are not written."""
+        """Changes that were reported and are not written yet."""
         return len(self._told) + self._being_written
 
     async def write(self) -> None:
-        """Write what has been told until now, if there is anything; one transaction."""
+        """Write what was reported until now, if there is anything; one transaction."""
         told, self._told = self._told, []
         version, now = self.jobs.version, self._clock()
         moved = version != self._version and now - self._version_s >= _POSITION_S
@@ -165,7 +165,7 @@ class _Session:
         facts = [self._facts_of(one) for one in told]
         if use_s is not None:
             nodes, pools = list(self.nodes.items.values()), list(self.pools.items.values())
-            facts.append(Facts(use=use_at(list(self._seen.values()), nodes, pools, use_s)))
+            facts.append(self._use_of(nodes, pools, use_s))
         self._store.apply(facts, position)
 
     def _facts_of(self, told: _Told) -> Facts:
@@ -175,12 +175,24 @@ class _Session:
         try:
             new = read(told.change.new) if told.change.new is not None else None
             facts = facts_between(old, new, told.at_s)
-        except ValueError as error:
+            check_numbers(facts)
+        except (ValueError, ArithmeticError) as error:
             _LOG.warning("TrainingJob %s/%s cannot be recorded: %s", *key, error)
             self._skip()
             return Facts()
         if new is not None:
             self._seen[key] = new
+        return facts
+
+    def _use_of(self, nodes: Sequence[Object], pools: Sequence[Object], at_s: float) -> Facts:
+        """The use of GPUs now; none where it cannot be recorded."""
+        try:
+            facts = Facts(use=use_at(list(self._seen.values()), nodes, pools, at_s))
+            check_numbers(facts)
+        except (ValueError, ArithmeticError) as error:
+            _LOG.warning("the use of GPUs cannot be recorded: %s", error)
+            self._skip()
+            return Facts()
         return facts
 
     def _is_synced(self) -> bool:
@@ -192,7 +204,7 @@ class _Session:
 
 async def _to_its_end(write: Callable[P, None], *args: P.args, **keywords: P.kwargs) -> None:
     """Write in a thread. Who is cancelled meanwhile waits for it: no write of one session comes after the next has read
-    where the store stands."""
+    the store's version."""
     writing = asyncio.ensure_future(asyncio.to_thread(write, *args, **keywords))
     try:
         await asyncio.shield(writing)

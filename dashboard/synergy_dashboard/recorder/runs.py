@@ -69,7 +69,7 @@ def _is_over(job: SeenJob, allocation: Allocation) -> bool:
 
 
 def _run(job: SeenJob, allocation: Allocation, old: SeenJob | None, now: float) -> RunFact:
-    """The run of an allocation, as the statuses of its job tell it."""
+    """The run of an allocation, from the statuses of its job."""
     run = allocation.run
     shares = _shares(allocation.workers) if allocation.state != "Released" else ()
     started_s = _started(job, run) if _started(job, run) is not None else _started(old, run)

@@ -1,8 +1,8 @@
 """What the recorder writes to the store: facts, and its position in the watched collection."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, UseSample
 
@@ -33,6 +33,20 @@ class Facts:
     waits: tuple[WaitNow, ...] = ()
     samples: tuple[Sample, ...] = ()
     use: tuple[UseSample, ...] = ()
+
+
+_MOST: Final = 2**63 - 1
+
+
+def check_numbers(facts: Facts) -> None:
+    """Raise ValueError for an integer that no database takes: one such object must not keep all others from being
+    written."""
+    for facts_of_kind in (facts.jobs, facts.runs, facts.resizes, facts.waits, facts.samples, facts.use):
+        for fact in facts_of_kind:
+            for one in fields(fact):
+                value = getattr(fact, one.name)
+                if isinstance(value, int) and not -_MOST <= value <= _MOST:
+                    raise ValueError(f"{one.name}: {value} is too large to be recorded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, RowMapping
 
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Usage, UseSample, WaitFact
 from synergy_dashboard.store.rows import job_of, plain, resize_of, run_of, sample_of
@@ -44,8 +44,21 @@ def runs(
         .where(RUNS.c.granted_s < until_s, _open_or_after(RUNS.c.ended_s, since_s), *_within(namespaces))
         .order_by(RUNS.c.granted_s, RUNS.c.uid, RUNS.c.run)
     )
-    found = connection.execute(query).mappings()
-    return [(job_of({c.name: row[f"job_{c.name}"] for c in JOBS.columns}), run_of(row)) for row in found]
+    return [(_job_beside(row), run_of(row)) for row in connection.execute(query).mappings()]
+
+
+def waits(
+    connection: Connection, since_s: float, until_s: float, namespaces: Namespaces
+) -> list[tuple[JobFact, WaitFact]]:
+    """Waits that began in that time, each with its job."""
+    began = (WAITS.c.since_s >= since_s) & (WAITS.c.since_s < until_s)
+    query = (
+        sa.select(WAITS, *(column.label(f"job_{column.name}") for column in JOBS.columns))
+        .join(JOBS, JOBS.c.uid == WAITS.c.uid)
+        .where(began, *_within(namespaces))
+        .order_by(WAITS.c.since_s, WAITS.c.uid)
+    )
+    return [(_job_beside(row), plain(WaitFact, row)) for row in connection.execute(query).mappings()]
 
 
 def runs_of(connection: Connection, uid: str) -> list[RunFact]:
@@ -120,11 +133,20 @@ def usage(connection: Connection, since_s: float, until_s: float, namespaces: Na
         (WAITS.c.since_s < until_s) & _open_or_after(WAITS.c.until_s, since_s),
         namespaces,
     )
+    existed = (JOBS.c.created_s < until_s) & _open_or_after(JOBS.c.deleted_s, since_s)
+    ended = (JOBS.c.finished_s >= since_s) & (JOBS.c.finished_s < until_s)
+    of_jobs = (
+        sa.select(JOBS.c.tenant, JOBS.c.namespace, sa.func.count(), sa.func.sum(sa.case((ended, 1), else_=0)))
+        .where(existed, *_within(namespaces))
+        .group_by(JOBS.c.tenant, JOBS.c.namespace)
+    )
+    there: dict[tuple[str, str], Any] = {(row[0], row[1]): tuple(row[2:]) for row in connection.execute(of_jobs)}
     found: dict[tuple[str, str], Any] = {(row[0], row[1]): tuple(row[2:]) for row in connection.execute(of_runs)}
     waited: dict[tuple[str, str], float] = {(row[0], row[1]): float(row[2]) for row in connection.execute(of_waits)}
     rows = []
-    for key in sorted(found.keys() | waited.keys()):
+    for key in sorted(found.keys() | waited.keys() | there.keys()):
         gpu_seconds, gained, runs_there, preemptions = found.get(key, (0.0, 0.0, 0, 0))
+        jobs_there, finished = there.get(key, (0, 0))
         rows.append(
             Usage(
                 tenant=key[0],
@@ -134,9 +156,16 @@ def usage(connection: Connection, since_s: float, until_s: float, namespaces: Na
                 gained_gpu_hours=float(gained) / _HOUR,
                 runs=int(runs_there),
                 preemptions=int(preemptions),
+                jobs=int(jobs_there),
+                finished=int(finished),
             )
         )
     return rows
+
+
+def _job_beside(row: RowMapping) -> JobFact:
+    """The job of a row that has another fact first."""
+    return job_of({c.name: row[f"job_{c.name}"] for c in JOBS.columns})
 
 
 def first_s(connection: Connection) -> float | None:

@@ -111,6 +111,13 @@ class Store(History):
         with self._reading() as connection:
             return reading.waits_of(connection, uid)
 
+    def waits(
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+    ) -> Sequence[tuple[JobFact, WaitFact]]:
+        """Waits that began in that time, by their begin."""
+        with self._reading() as connection:
+            return reading.waits(connection, since_s, until_s, namespaces)
+
     def samples_of(self, uid: str, most: int = 500) -> Sequence[Sample]:
         """At most `most`, evenly chosen, by time."""
         with self._reading() as connection:

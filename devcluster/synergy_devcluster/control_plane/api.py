@@ -50,7 +50,7 @@ class Api:
             self._connection = None
 
     def get(self, path: str) -> Any:
-        """Return what lies at an API path, decoded."""
+        """Return the decoded answer of an API path."""
         return json.loads(self._request("GET", path))
 
     def ready(self) -> bool:

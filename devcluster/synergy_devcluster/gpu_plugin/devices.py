@@ -40,7 +40,7 @@ def mounts_of(clients: Path | None) -> tuple[Mount, ...]:
 
 
 def prepare(clients: Path, uuids: Iterable[str]) -> None:
-    """Make the folder that `mounts_of` tells of: in it one for each GPU, where any user's container may be a client."""
+    """Make the folder of `mounts_of`: in it one for each GPU, where any user's container may be a client."""
     clients.mkdir(parents=True, exist_ok=True)  # also of a node without GPUs
     for gpu in uuids:
         (clients / gpu).mkdir(exist_ok=True)
@@ -57,7 +57,7 @@ class Sharing(Protocol):
 
     @property
     def prefers(self) -> bool:
-        """Whether :meth:`preferred` is to be asked before an allocation."""
+        """Whether the kubelet must call :meth:`preferred` before an allocation."""
 
     def devices(self, unhealthy: frozenset[str]) -> tuple[Device, ...]:
         """Return every device, given the UUIDs of the GPUs that are unhealthy."""

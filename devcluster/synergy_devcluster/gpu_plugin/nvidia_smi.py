@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stands for nvidia-smi in containers with fake GPUs: tells what the clients of these say that they do.
+"""Replaces nvidia-smi in containers with fake GPUs: prints the usage that the clients of these GPUs report.
 
 The plugin mounts a copy of this file, which therefore needs nothing but Python. Of a GPU without a client it knows
 nothing, and says so as the real one does where a figure is not supported.
@@ -54,7 +54,7 @@ def figures(gpu: str, folder: str) -> dict[str, str]:
 
 
 def _of_all(gpu: str) -> dict[str, str]:
-    """What is so whoever uses it."""
+    """What does not depend on its clients."""
     return {
         "uuid": gpu,
         "name": "Fake GPU",

@@ -26,7 +26,7 @@ class DevicePlugin:
         self._stopped = False
 
     def set_unhealthy(self, uuids: frozenset[str]) -> None:
-        """Take over which GPUs are unhealthy; every watching kubelet hears of a change at once."""
+        """Take over which GPUs are unhealthy; every watching kubelet gets a change at once."""
         with self._changed:
             if uuids != self._unhealthy:
                 self._unhealthy = uuids
@@ -134,7 +134,7 @@ def _codec(request: type[Any]) -> dict[str, Any]:
 
 
 def register(folder: Path, endpoint: str, resource: str, options: pb.DevicePluginOptions, timeout_s: float = 5) -> None:
-    """Tell the kubelet whose sockets lie in ``folder`` about the plugin's socket ``endpoint``.
+    """Register the plugin's socket ``endpoint`` with the kubelet whose sockets are in ``folder``.
 
     Raises:
         grpc.RpcError: the kubelet does not answer or refuses.

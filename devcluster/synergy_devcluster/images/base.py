@@ -28,7 +28,7 @@ def base_fingerprint() -> str:
 
 @dataclass(frozen=True)
 class Buildah:
-    """buildah with an image store of its own, so that nothing of the machine's is used or changed."""
+    """buildah with an image store of its own: nothing of the machine's is used or changed."""
 
     store: Path
 

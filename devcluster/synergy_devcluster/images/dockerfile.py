@@ -1,4 +1,5 @@
-"""What a Dockerfile reads: its base images and the files of its context, so that a build can be skipped."""
+"""What a Dockerfile reads: its base images and the files of its context. If they are unchanged, a build can be
+skipped."""
 
 import re
 import shlex
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 IGNORED = frozenset({".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"})
-"""Folders whose content is no input, wherever they lie."""
+"""Folders whose content is never an input."""
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def main(folder: Path) -> int:
 
 
 def _unpack(archive: Path, root: Path) -> None:
-    """Write the files that tell what is there, layer after layer; what a later layer removes is removed."""
+    """Write the files that describe the contents, layer after layer; what a later layer removes is removed."""
     wanted = (re.compile(re.escape(DPKG_STATUS)), _COPYRIGHT, _METADATA, _PROGRAMS)
     with tarfile.open(archive) as image:
         for layer in _layers(image):
@@ -166,7 +166,7 @@ def _go(root: Path) -> Iterator[Part]:
 
 
 def go_parts(told: str) -> list[Part]:
-    """The standard library and the modules in what `go version -m` tells of a program."""
+    """The standard library and the modules that `go version -m` lists for a program."""
     first, *rest = (line.split() for line in told.splitlines() if line.strip())
     modules: list[list[str]] = []
     for line in rest:

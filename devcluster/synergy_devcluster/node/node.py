@@ -1,7 +1,7 @@
 """A real node: containerd and kubelet in a mount namespace of their own.
 
-Their fixed folders (/var/lib/kubelet, /run/containerd, pod logs) are folders of the cluster's state
-there, so that nothing of theirs, mounts included, stays when the last process is gone.
+Their fixed folders (/var/lib/kubelet, /run/containerd, pod logs) are folders of the cluster's state there. Nothing of
+theirs, mounts included, stays when the last process is gone.
 """
 
 import json
@@ -47,7 +47,7 @@ def cgroup_folders(cgroup: str) -> list[Path]:
 
 
 def make_cgroups(node: RealNode) -> None:
-    """Make the node's control groups; a new cpuset has to be told which cores and memory nodes it may use."""
+    """Make the node's control groups; a new cpuset needs the cores and memory nodes that it may use."""
     for folder in [*cgroup_folders(node.paths.cgroup), *cgroup_folders(node.cgroup)]:
         folder.mkdir(exist_ok=True)
         for name in ("cpuset.cpus", "cpuset.mems"):
@@ -194,7 +194,7 @@ def gpu_labels(options: Options) -> dict[str, str]:
 
 
 def reserved_for_the_others(nodes: int) -> dict[str, str]:
-    """Return what a node holds back when several share the machine, so that together they offer what it has."""
+    """Return what a node holds back if several share the machine: together they offer what the machine has."""
     if nodes == 1:
         return {}
     cpu = 1000 * (os.cpu_count() or 1)

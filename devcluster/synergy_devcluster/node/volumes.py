@@ -1,7 +1,7 @@
 """Give released volumes back: what a static local provisioner does on a real cluster.
 
-A volume whose claim was deleted is emptied and made anew, so that the next claim binds to it. Runs as a
-component of its own: ``python -m synergy_devcluster.node.volumes --name NAME``.
+A volume whose claim was deleted is emptied and made anew. The next claim can then bind to it. Runs as a component of
+its own: ``python -m synergy_devcluster.node.volumes --name NAME``.
 """
 
 import argparse

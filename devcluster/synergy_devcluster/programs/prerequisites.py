@@ -1,4 +1,4 @@
-"""What a machine needs for a devcluster: checked before anything starts, told in one message."""
+"""What a machine needs for a devcluster: checked before anything starts, reported in one message."""
 
 import os
 import platform

@@ -62,8 +62,8 @@ class _Program(subprocess.Popen[bytes]):
 def spawn(argv: Iterable[str], log: Path, env: Mapping[str, str]) -> ProcessId:
     """Start a program in a session of its own with its output appended to ``log``.
 
-    It survives the caller. ``env`` is added to a minimal environment, so that a proxy or credential
-    variable of the caller's shell does not reach the cluster.
+    It survives the caller. ``env`` is added to a minimal environment: proxy and credential variables of the caller's
+    shell do not reach the cluster.
     """
     base = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -89,7 +89,7 @@ _CHILDREN: list[_Program] = []
 
 
 def reap() -> None:
-    """Collect ended children of this process, so that none stays a zombie."""
+    """Collect ended children of this process: none stays a zombie."""
     _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
 
 

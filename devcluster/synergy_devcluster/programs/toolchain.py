@@ -20,7 +20,7 @@ GO_MODULES = Path(__file__).parent / "gomodules"
 
 @dataclass(frozen=True)
 class Program:
-    """One executable: its name, the Go package it is built from, and how it tells its version."""
+    """One executable: its name, the Go package it is built from, and how it prints its version."""
 
     name: str
     package: str
@@ -49,8 +49,6 @@ class Module:
 def modules() -> tuple[Module, ...]:
     """Return every module with its programs, the slowest build last."""
     versions = pinned()
-    major, minor, _ = versions.kubernetes.split(".")
-    stamp = (("gitVersion", f"v{versions.kubernetes}"), ("gitMajor", major), ("gitMinor", minor))
     kubernetes_names = (
         "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubelet",
     )  # fmt: skip
@@ -77,19 +75,35 @@ def modules() -> tuple[Module, ...]:
                 *(Program(name, f"k8s.io/kubernetes/cmd/{name}", versions.kubernetes) for name in kubernetes_names),
                 Program("kubectl", "k8s.io/kubernetes/cmd/kubectl", versions.kubernetes, ("version", "--client")),
             ),
-            tuple(
-                (f"{package}.{name}", value)
-                for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-                for name, value in stamp
-            ),
+            _kubernetes_stamps(),
         ),
     )
 
 
+def _kubernetes_stamps() -> tuple[tuple[str, str], ...]:
+    version = pinned().kubernetes
+    major, minor, _ = version.split(".")
+    return tuple(
+        (f"{package}.{name}", value)
+        for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+        for name, value in (("gitVersion", f"v{version}"), ("gitMajor", major), ("gitMinor", minor))
+    )
+
+
 def kind_module() -> Module:
-    """Return the module of kind itself, which no devcluster runs: with it `kind-config.yaml` is checked."""
+    """Return the module of kind itself, which no devcluster runs."""
     version = pinned().kind
     return Module("kind", version, (Program("kind", "sigs.k8s.io/kind", version, ("version",)),))
+
+
+def kind_node_module() -> Module:
+    """Return the module of what only a node of kind needs: kubeadm, and what connects pods and makes volumes."""
+    version = pinned().kubernetes
+    programs = (
+        Program("kind-node-agent", "./kind-node-agent", None),
+        Program("kubeadm", "k8s.io/kubernetes/cmd/kubeadm", version, ("version", "-o", "short")),
+    )
+    return Module("kind-node", version, programs, _kubernetes_stamps())
 
 
 def kubeconform_module() -> Module:
@@ -107,7 +121,7 @@ def vale_module() -> Module:
 
 
 def program_version(executable: Path, program: Program) -> str | None:
-    """Run an executable's version command; return the version without ``v``, or None when it tells none."""
+    """Run an executable's version command; return the version without ``v``, or None if it prints none."""
     try:
         result = subprocess.run(
             [executable, *program.version_args], capture_output=True, text=True, timeout=20, check=False

@@ -39,7 +39,7 @@ _REMEMBERED_DELETIONS = 4096
 class ClusterCache:
     """Jobs, pods, nodes, pools and policies, kept by watches.
 
-    `on_change` is called after each change that a decision may hang on; progress reports and node heartbeats are none.
+    `on_change` is called after each change that may affect a decision; progress reports and node heartbeats are none.
     """
 
     def __init__(self, client: KubeClient, on_change: Callable[[], None], priority_class: str = "") -> None:
@@ -151,8 +151,8 @@ class ClusterCache:
     def observe(self, item: Object) -> None:
         """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought.
 
-        An answer that comes after the watch has told of the job's end does not bring it back: nothing would ever take
-        it away again, nor give back what it holds in the plan.
+        An answer that comes after the watch has reported the job's end does not bring it back: nothing would ever
+        remove it, or release what it holds in the plan.
         """
         view = self._trim_job(item).get(VIEW)
         if isinstance(view, JobView):
@@ -244,7 +244,7 @@ class ClusterCache:
             self._on_change()
 
     def _service_changed(self, change: Change) -> None:
-        """No plan hangs on it alone: quotas that count Services change with it."""
+        """No plan depends on it alone: quotas that count Services change with it."""
         for item, change_of in ((change.old, self._services.discard), (change.new, self._services.add)):
             if item is not None and item["job"]:
                 change_of(Key(change.key[0], item["job"]))

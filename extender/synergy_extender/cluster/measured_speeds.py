@@ -11,15 +11,15 @@ from synergy_extender.cluster.views import JobView
 MOST = 16
 """GPU types that are kept."""
 _DIGITS = 3
-"""What plans are told of a measured throughput: with more, each report would change the plan."""
+"""The precision of measured throughputs in plans: with more, each report would change the plan."""
 
 
 def measured_after(job: JobView, run: int, steps_per_s: float) -> list[MeasuredSpeed]:
     """The measured throughputs once the run has reported: of each GPU type the mean of its reports.
 
-    What was measured under another fingerprint is dropped: it was of another image, command or batch size.
-    On a type with a matrix nothing is measured here, nor while others are to have its GPU too: what it has on a whole
-    GPU beside its share is what plans ask for. A job that has run on more types than are kept forgets the oldest.
+    What was measured under another fingerprint is dropped: it was of another image, command or batch size. Nothing is
+    measured on a type with a matrix, or while the plan has others on its GPU: what it has on a whole GPU beside its
+    share is what plans ask for. A job that has run on more types than are kept forgets the oldest.
     """
     allocation, before = job.status.allocation, job.status.measured_speeds
     if allocation is None or allocation.run != run or not allocation.workers or allocation.purpose != "Train":

@@ -1,4 +1,4 @@
-"""The pods of a run that the operator made for it, as far as their labels, names and nodes can tell.
+"""The pods of a run that the operator made for it, as far as labels, names and nodes show.
 
 Anyone with the right to create pods in the namespace can write the labels of a run. Plans cannot allocate what such a
 pod holds."""

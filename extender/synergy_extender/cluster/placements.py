@@ -24,10 +24,9 @@ def placements_after(
 ) -> list[PlacementSpeed]:
     """The measured placements once the present one has reported: of each the mean of its reports.
 
-    Speeds are taken relative to what the plan expects of the present CPU and memory, so that placements differ in
-    where the workers lie alone; where it expects none there is nothing to go by, and nothing is measured, nor while
-    others are to have its GPU too, nor where what it expects is an estimate. A job that has lain in more ways than are
-    kept forgets the oldest.
+    Speeds are relative to what the plan expects of the present CPU and memory. Placements thus differ only in the
+    workers' nodes. Nothing is measured if the plan expects no speed, if it expects an estimated one, or while it has
+    others on the GPU. Of more placements than are kept, the oldest is dropped.
     """
     if allocation is None or allocation.run != run or not allocation.workers or not allocation.steps_per_second:
         return list(before)

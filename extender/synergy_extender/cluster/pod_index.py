@@ -1,4 +1,4 @@
-"""All pods by what is asked of them: by name, by node with what they hold, by job."""
+"""All pods, indexed for the questions about them: by name, by node with what they hold, by job."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -11,7 +11,7 @@ _NO_PODS: Mapping[str, PodView] = {}
 
 
 class PodIndex:
-    """Pods, kept sorted by node and by job, so that no question looks at all of them."""
+    """Pods by node and by job: no question looks at all of them."""
 
     def __init__(self, pods: Iterable[PodView] = ()) -> None:
         self._by_name: dict[Key, PodView] = {}
@@ -90,7 +90,7 @@ def _remove(groups: dict[_Group, dict[str, PodView]], group: _Group, uid: str) -
 
 
 def changes_room(old: PodView | None, new: PodView | None) -> bool:
-    """Whether a decision may hang on it. A worker that comes, and is bound where the plan has it, changes nothing: its
+    """Whether it may affect a decision. A worker that comes, and is bound where the plan has it, changes nothing: its
     share counts as taken from its grant on."""
     if old is None and new is None:
         return False

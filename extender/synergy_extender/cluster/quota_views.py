@@ -1,7 +1,7 @@
 """ResourceQuotas reduced to what plans need, and what of a pod template their scopes go by.
 
 As Kubernetes matches them (pkg/quota/v1/evaluator/core/pods.go): a quota with scopes counts the pods that all of them
-match, and no other objects. Workers ask for CPU and memory, so that `BestEffort` never matches them.
+match, and no other objects. Workers request CPU and memory: `BestEffort` never matches them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -134,7 +134,7 @@ def _selects(scope: Scope, priority_class: str) -> bool:
 
 
 def pod_scopes(pod_spec: Object) -> PodScopes:
-    """What quotas read of a template's pod spec; nothing where it is none, of which the operator tells its user."""
+    """What quotas read of a template's pod spec; nothing if it is invalid, which the operator reports to the user."""
     try:
         return PodScopes(
             priority_class=pod_spec.get("priorityClassName") or "",

@@ -6,7 +6,7 @@ from synergy_api.reasons import Reason
 
 
 class Revocation(StrEnum):
-    """The texts of `status.allocation.reason`. A text may stand at the end of a longer one, after what caused it."""
+    """The texts of `status.allocation.reason`. A longer text may end with one of these, after its cause."""
 
     SUSPENDED = "spec.suspend is true"
     DELETED = "the TrainingJob is deleted, and a finalizer keeps it"

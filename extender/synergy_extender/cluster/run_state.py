@@ -56,7 +56,7 @@ def size_limits(job: JobView) -> SizeLimits | None:
 
 
 def run_state(job: JobView, now: float) -> RunState:
-    """Where the job stands at `now`."""
+    """The state of the job at `now`."""
     allocation = open_run(job)
     if allocation is not None:
         return RunState.HOLDING if allocation.state == "Granted" and not job.deleting else RunState.LEAVING
@@ -126,7 +126,7 @@ def spread_seconds(job: JobView, now: float) -> dict[str, float]:
 
 
 def waiting_seconds(job: JobView, now: float) -> float:
-    """Seconds since its creation in which it neither ran nor was suspended."""
+    """Seconds since its creation in which it did not run and was not suspended."""
     service = service_of(job)
     since = service.suspended_since
     held = service.suspended_seconds + (max(0.0, now - parse_time(since)) if since is not None else 0.0)

@@ -11,7 +11,7 @@ from synergy_extender.cluster.views import read_pod
 
 _LOG = logging.getLogger(__name__)
 VIEW: Final = "view"
-"""Where the typed view of an object stands in what is kept of it."""
+"""The key of an object's typed view in what is kept of it."""
 _RESOURCES: Final = (*(one.resource for one in DIMENSIONS), *GPU_RESOURCES)
 
 

@@ -135,11 +135,11 @@ def read_pod(pod: Object) -> PodView:
 
 
 _UNREAD: Final = frozenset({"conditions", "problem", "summary", "workers"})
-"""What is told to people of a job is of no use to plans, and a third of what a job's view would take."""
+"""What only people read of a job is of no use to plans, and would be a third of a job's view."""
 
 
 def read_job(item: Object) -> JobView:
-    """The view of a TrainingJob object. Its `status` has all but what is told to people.
+    """The view of a TrainingJob object. Its `status` has all but what only people read.
 
     Raises ValueError naming the first field that does not parse.
     """

@@ -1,7 +1,7 @@
 """What a job asks the device plugin for on a node with shared GPUs.
 
-The jobs of a GPU ask for all its devices between them, so that none is left for anybody else: a job alone for all of
-them, of several each for one, the first by name for the rest.
+The jobs of a GPU together request all of its devices, and leave none for other pods: a job alone for all of them, of
+several each for one, the first by name for the rest.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """What sharing a GPU costs a job in fact: measured from its reports, kept in its progress, passed to the planner.
 
-Steps are counted between reports at which the job was seen on one GPU with the same others, so that neither the time
-before a partner came nor the library's sliding window blurs them. Pure.
+Steps are counted between reports at which the job was seen on one GPU with the same others. This excludes the time
+before a partner came, and the library's sliding window. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ ENOUGH_S, ENOUGH_STEPS = 10.0, 20.0
 """Time, and steps that the job would have done in it alone, before anybody goes by a mean: a report comes a moment
 late, and one step more or less says little."""
 ENOUGH_REPORTS = 5
-"""Reports of a job alone before its measured speed stands in place of its matrix'."""
+"""Reports of a job alone before its measured speed replaces the one of its matrix."""
 HELD_UP = 0.95
 """A job at this part of what its CPU allows is held up by the CPU, not by its partners."""
 LESS = 0.9
@@ -100,8 +100,8 @@ def shared_after(
 
 
 def measured_beside_others(job: JobView) -> tuple[core.Shared, ...]:
-    """What the planner gets of it, the newest last. In whole percents, so that what follows from it can be reused until
-    it changes by more than noise."""
+    """What the planner gets of it, the newest last. In whole percents: results that depend on it can be reused until it
+    changes by more than noise."""
     progress = job.status.progress
     if progress is None:
         return ()

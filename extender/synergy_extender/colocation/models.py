@@ -26,7 +26,7 @@ def read_models(folder: str) -> dict[str, SharingModel]:
         except (OSError, SnapshotError) as error:
             raise ValueError(f"{path}: {error}") from None
         if not model.gpu_type:
-            raise ValueError(f"{path} tells no GPU type; fit it with --gpu-type")
+            raise ValueError(f"{path} names no GPU type; fit it with --gpu-type")
         if not model.mps:
             raise ValueError(f"{path} is of jobs that took turns; clusters share GPUs under MPS")
         if model.gpu_type in found:

@@ -31,7 +31,7 @@ def group_of(job: Key, allocation: Allocation) -> Group:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Who holds devices of a node: planned groups with how many, and what stands in the way of anybody more.
+    """Who holds devices of a node: planned groups with their number, and what keeps further jobs away.
 
     `unseen` are pods that the kubelet has not taken in yet; `unplanned` hold part of a GPU outside the plan: other
     people's, and ours that leave.

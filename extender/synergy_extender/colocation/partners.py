@@ -45,7 +45,7 @@ def coming(group: Group, job: Key, granted: Mapping[str, Allocation], reserved: 
 
 
 class SeenGpus:
-    """Who told of which GPU in its open run. What does not report its GPUs is not seen."""
+    """Which job reported which GPU in its open run. What does not report its GPUs is not seen."""
 
     def __init__(self, jobs: Iterable[JobView]) -> None:
         self._gpus: dict[str, frozenset[tuple[str, str]]] = {}
@@ -165,7 +165,7 @@ def _admitted(job: JobView) -> Allocation | None:
 
 
 def _gpus(job: JobView) -> frozenset[tuple[str, str]]:
-    """Node and UUID of the GPUs that the open run told of, on nodes with shared ones."""
+    """Node and UUID of the GPUs that the open run reported, on nodes with shared ones."""
     allocation, progress = open_run(job), job.status.progress
     if allocation is None or allocation.shared_gpu is None or progress is None or progress.run != allocation.run:
         return frozenset()

@@ -10,8 +10,8 @@ from synergy_extender.cluster.views import JobView
 
 
 def usages_of(job: JobView) -> dict[str, Usage]:
-    """By GPU type: as its profile runs have measured it, else as its user tells it; of GPU memory the larger. A job
-    that names no model is a model of its own: it can be learnt about."""
+    """By GPU type: as its profile runs measured it, else as its user states it; of GPU memory the larger. A job that
+    names no model is a model of its own: it can be learnt about."""
     measured = {found.gpu_type: found for found in job.status.profile.usage} if job.status.profile is not None else {}
     told = {found.gpu_type: found for found in job.spec.sharing.usage}
     usages = {}
@@ -26,6 +26,9 @@ def usages_of(job: JobView) -> dict[str, Usage]:
                 memory_bytes=memory,
                 model=(said.model if said else "") or str(job.key),
                 configuration=said.configuration if said else "",
+                counters=load.source != "Utilization",
+                utilization=load.utilization,
+                memory_utilization=load.memory_utilization,
             )
     return usages
 
@@ -52,6 +55,9 @@ def as_told(usage: Usage, gpu_type: str) -> GPUUsage:
         memory=str(max(1, usage.memory_bytes)),
         model=usage.model,
         configuration=usage.configuration,
+        source="Counters" if usage.counters else "Utilization",
+        utilization=usage.utilization,
+        memory_utilization=usage.memory_utilization,
     )
 
 
@@ -63,4 +69,7 @@ def from_told(told: GPUUsage) -> Usage:
         memory_bytes=byte_count(told.memory),
         model=told.model,
         configuration=told.configuration,
+        counters=told.source == "Counters",
+        utilization=told.utilization,
+        memory_utilization=told.memory_utilization,
     )

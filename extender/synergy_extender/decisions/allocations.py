@@ -71,8 +71,8 @@ def retune(allocation: Allocation, place: core.Allocation, capacities: Capacitie
 
 
 def within(allocation: Allocation, limits: SizeLimits) -> Allocation:
-    """The same nodes and GPUs, with no more and no less CPU and memory than its pods can have; the expected speeds
-    stand until the next plan."""
+    """The same nodes and GPUs, with no more and no less CPU and memory than its pods can have; the expected speeds stay
+    until the next plan."""
     goal = allocation.planned or allocation.workers
     gpus = sum(share.gpus for share in goal)
     target = [_clamped(share, limits, gpus) for share in goal]
@@ -92,7 +92,7 @@ def _clamped(share: NodeShare, limits: SizeLimits, gpus: int) -> NodeShare:
 
 
 def revoke(allocation: Allocation, until: float, reason: str) -> Allocation:
-    """Told to leave by `until`."""
+    """Revoked: it must leave by `until`."""
     return allocation.model_copy(
         update={"state": "Revoked", "lease_until": format_time(until), "planned": [], "reason": str(reason)}
     )

@@ -61,7 +61,7 @@ class Draft:
 
     @classmethod
     def of(cls, job: JobView) -> "Draft":
-        """What stands now."""
+        """The present state."""
         status = job.status
         return cls(
             job, status.allocation, status.queue, status.marks, status.late, status.estimates, status.restriction

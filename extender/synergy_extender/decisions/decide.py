@@ -56,10 +56,9 @@ def decide(
 ) -> Decision:
     """What must be written now. Without a plan: what the run protocol and the ledger require by themselves.
 
-    `granted_since` says since when each granted and not admitted job has been seen so, `unstarted_since` since when
-    each admitted run has been without a bound pod, `most_checkpoint_s` how long a run that leaves may take for its
-    checkpoint at the most, `counted` (UIDs) which finished jobs are in the history and are to
-    know it.
+    `granted_since` says since when each job has been seen granted and not admitted, `unstarted_since` since when each
+    admitted run has had no bound pod. `most_checkpoint_s` is the longest time that a leaving run may take for its
+    checkpoint. `counted` has the UIDs of finished jobs that are in the history and whose status does not say so yet.
     `estimates` are those of the newest forecast, None before the first one.
     """
     ledger = Ledger(state.allocatable, state.pods, assumed)
@@ -167,8 +166,8 @@ def _hold(
     """A running job stays, perhaps with other CPU and memory, or leaves at the boundary. `parted` says why it no longer
     shares its GPU, if sharing was slower than expected.
 
-    In fill mode no job leaves, but a running job may be cut down to what is as fast as its share, so that a newcomer
-    finds CPU and memory beside free GPUs.
+    In fill mode no job leaves. A running job may be cut down to what is as fast as its share, to leave CPU and memory
+    beside free GPUs for a newcomer.
     """
     allocation = draft.granted
     if allocation is None:

@@ -1,4 +1,4 @@
-"""When waiting jobs will start, as far as their status tells (`status.queue.estimatedStart`). Pure."""
+"""When waiting jobs will start: `status.queue.estimatedStart`. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ class Estimate:
 
 
 def tell_starts(drafts: Mapping[Key, Draft], now: float, estimates: Mapping[Key, Estimate] | None) -> None:
-    """Tell waiting jobs when they will start, once all else of them is decided.
+    """Add to waiting jobs when they will start, once all else of them is decided.
 
     A new estimate comes with a write that happens anyway, or on its own where it moved much. Before the first forecast
-    (None) what was told stays; without an estimate for a job nothing is told.
+    (None) the present times stay; without an estimate the job has no time.
     """
     for key, draft in drafts.items():
         if draft.queue is None:

@@ -1,9 +1,9 @@
-"""The service that the cluster's finished jobs needed: counted once each, whoever stops when. Pure.
+"""The service that the cluster's finished jobs needed: counted once each, even if a leader stops in between. Pure.
 
-The histogram stands in the status of the SchedulingPolicy in force, the note that a job is in it in the job's own
-status, and no write touches both. So a job is counted in one update of the policy together with its UID; then the job
-is told; then, when it is seen to know, its UID is dropped. The policy's update rests on the object's version, so that
-two leaders cannot both count.
+The histogram is in the status of the SchedulingPolicy in force. The note that a job is counted is in the job's own
+status. No write changes both. So a job is counted in one update of the policy together with its UID; then the job's
+status is written; then, when it is seen to know, its UID is dropped. The policy's update depends on the object's
+version: two leaders cannot both count.
 """
 
 from collections.abc import Collection, Iterable
@@ -39,7 +39,7 @@ def updated(
 ) -> ServiceHistory | None:
     """The history with jobs that have finished since, and without the UIDs of those that know; None where none is.
 
-    `sizes` are those of the cluster's nodes: they tell which measured placements had the fewest nodes.
+    `sizes` are those of the cluster's nodes: they show which measured placements had the fewest nodes.
     """
     known = before or _EMPTY
     over = sorted((job for job in jobs if is_over(job)), key=lambda job: job.uid)
@@ -64,7 +64,7 @@ def updated(
 def service_samples(history: ServiceHistory | None) -> tuple[float, ...]:
     """The finished jobs' service as the planner takes it, GPU-seconds; none before enough have finished.
 
-    Of a few jobs a distribution says that whoever has had more service than all of them will never end.
+    A distribution of few jobs says that a job with more service than all of them will never end.
     """
     if history is None or history.jobs < LEARN_FROM:
         return ()
@@ -78,7 +78,7 @@ def thresholds(queues: Queues, history: ServiceHistory | None) -> tuple[float, .
 
 
 def pack_limit(packing: PackRules, history: ServiceHistory | None) -> float | None:
-    """PACKLIMIT in force: the learned one where it is asked for and there, else the written one; None for none."""
+    """PACKLIMIT in force: the learned one if it is wanted and there is one, else the written one; None for none."""
     learned = history.learned_pack_limit_percent if packing.learn_pack_limit and history is not None else None
     percent = packing.pack_limit_percent if learned is None else learned
     return None if percent is None else percent / 100.0

@@ -13,7 +13,7 @@ from synergy_extender.snapshot.entitlements import Entitlements
 
 
 class Stance(NamedTuple):
-    """What a plan assumed of a job. A decision holds only while the job still stands so."""
+    """What a plan assumed of a job. A decision holds only while the job is in this state."""
 
     standing: RunState
     run: int
@@ -21,7 +21,7 @@ class Stance(NamedTuple):
 
 
 def stance(job: JobView, now: float) -> Stance:
-    """How the job stands now."""
+    """The present state of the job."""
     allocation = open_run(job)
     return Stance(run_state(job, now), allocation.run if allocation is not None else 0, job.spec.suspend)
 

@@ -25,8 +25,8 @@ there that were deleted had to be gone by the end of their grace periods."""
 def waits_since(
     draft: Draft, moment: Moment, granted_since: Mapping[Key, float], state: ClusterState, most_checkpoint_s: float
 ) -> float:
-    """Since when the room of a granted run could have been free: it does not count a long grace period, nor a
-    checkpoint that takes long. Nobody waits longer for a grace period than for a checkpoint."""
+    """Since when the room of a granted run could have been free: it counts no long grace period and no slow checkpoint.
+    A job waits no longer for a grace period than for a checkpoint."""
     since = granted_since.get(draft.job.key, moment.now)
     nodes = draft.allocation.workers if draft.allocation is not None else []
     there = [pod for share in nodes for pod in state.pods.on_node(share.node)]

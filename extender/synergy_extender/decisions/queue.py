@@ -1,4 +1,4 @@
-"""What a waiting job is told: its position in the scheduling queue, one reason, the next step."""
+"""What the status of a waiting job says: its position in the scheduling queue, one reason, the next step."""
 
 from collections.abc import Iterable, Mapping
 

@@ -53,7 +53,7 @@ class ByOrder:
         return True
 
     def starts(self, _job: JobView, allocation: Allocation) -> None:
-        """Nobody else starts on its nodes until its pods are there."""
+        """No other job starts on its nodes until its pods are there."""
         self._starting.update(share.node for share in allocation.workers if share.node in self._nodes)
 
     def _under_way(self, granted: Mapping[Key, Allocation | None]) -> set[str]:

@@ -12,13 +12,13 @@ from synergy_extender.decisions.plan_result import PlanResult
 from synergy_extender.decisions.queue import queue_of
 
 _DIGITS = 3
-"""Of an estimate that is told: with more, each job that comes or goes would change those of all others."""
+"""Of an estimate in the status: with more, each job that comes or goes would change those of all others."""
 _MOST_ESTIMATES = 64
 """Of one job, that are told."""
 
 
 def tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
-    """Tell waiting jobs why they wait. Without a new plan the old reasons stay."""
+    """Write into waiting jobs why they wait. Without a new plan the old reasons stay."""
     stands = {key: run_state(draft.job, now) for key, draft in drafts.items()}
     told = None
     if result is not None:
@@ -34,7 +34,7 @@ def tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | Non
 
 
 def tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
-    """Tell jobs that will miss their deadlines. Jobs that had no part in the plan hear nothing new."""
+    """Mark jobs that will miss their deadlines. Jobs that were not part of the plan keep what they have."""
     late = {item.job: item for item in result.plan.late} if result is not None else {}
     for key, draft in drafts.items():
         if draft.job.spec.slo is None or draft.job.status.phase in FINISHED:
@@ -60,7 +60,7 @@ def tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult |
 
 
 def tell_restrictions(drafts: Mapping[Key, Draft], result: PlanResult | None) -> None:
-    """Tell each job what of its spec the plan did not follow, for its tenant's sake."""
+    """Write into each job which part of its spec the plan did not follow because of its tenant."""
     for key, draft in drafts.items():
         if draft.job.status.phase in FINISHED:
             draft.restriction = None

@@ -27,7 +27,7 @@ class GPUShares:
         return self._known[node]
 
     def _of_others(self, node: str) -> Amounts:
-        """What pods of nobody's job hold there, such as those of DaemonSets."""
+        """What pods without a TrainingJob hold there, such as those of DaemonSets."""
         total = NOTHING
         for pod in self._state.pods.on_node(node):
             if pod.member is None:

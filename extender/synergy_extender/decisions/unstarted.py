@@ -29,7 +29,7 @@ class Unstarted:
         self._since = {}
 
     def note(self, jobs: Iterable[JobView], pods: PodIndex, assumed: AssumedBindings, now: float) -> None:
-        """Take note of how the runs stand at `now`."""
+        """Note the state of the runs at `now`."""
         seen: dict[Key, tuple[int, float]] = {}
         for job in jobs:
             run = unstarted_run(job, pods, assumed)

@@ -1,4 +1,4 @@
-"""Makes forecasts in child processes, so that plans and verbs do not wait for them."""
+"""Makes forecasts in child processes: plans and verbs do not wait for them."""
 
 import asyncio
 import os

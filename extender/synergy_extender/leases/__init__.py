@@ -1,1 +1,1 @@
-"""What a worker hears when it reports, and what becomes of its report."""
+"""The answers to worker reports, and what follows from a report."""

@@ -13,7 +13,7 @@ import msgspec
 LONGEST_TOKEN: Final = 8192
 EXPIRED_SECONDS: Final = 2 * 86400.0
 """How long a token must have expired to be refused here. The API server's clock decides about the rest: this machine's
-clock may be wrong by a day, and the lease of a healthy worker must not hang on it."""
+clock may be wrong by a day, and the lease of a healthy worker must not depend on it."""
 
 
 class ClaimError(ValueError):

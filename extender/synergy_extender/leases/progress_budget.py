@@ -18,7 +18,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The newest report of a job that this replica heard, and when (seconds of the queue's clock)."""
+    """The newest report of a job that this replica received, and when (seconds of the queue's clock)."""
 
     reported: Reported
     at: float
@@ -67,7 +67,7 @@ class ProgressBudget:
         self._waiting.pop(key, None)
 
     def newest(self, key: Key) -> Heard | None:
-        """What this replica heard last of the job, for a person. The job comes first for a while."""
+        """The last report of the job that this replica received, for a person. The job comes first for a while."""
         self._looked_at[key] = self._clock()
         if key in self._waiting:
             self._waiting.move_to_end(key, last=False)

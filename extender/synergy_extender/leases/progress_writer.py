@@ -13,7 +13,7 @@ from synergy_kube.resources import TRAINING_JOBS
 
 
 class ProgressWriter:
-    """Server-side applies of status.progress and its texts. `observe` is told of each object as it stands."""
+    """Server-side applies of status.progress and its texts. `observe` gets each object as written."""
 
     def __init__(self, client: KubeClient, observe: Callable[[Object], None]) -> None:
         self._client = client

@@ -51,6 +51,11 @@ class Report(BaseModel):
     metrics: Annotated[dict[MetricName, float] | None, Field(max_length=MOST_METRICS)] = None
     ended_early: Annotated[str | None, Field(max_length=LONGEST_EARLY, description="Why training ended early.")] = None
 
+    sent_bytes_per_step: Annotated[
+        int | None, Field(ge=1, le=1 << 50, description="Bytes that rank 0 sends the gang in a step.")
+    ] = None
+    world_size: Annotated[int | None, Field(ge=2, le=1 << 20, description="Processes that train together.")] = None
+
     @model_validator(mode="after")
     def _part_of_the_whole(self) -> "Report":
         if (self.largest_tensor_bytes is None) != (self.model_bytes is None):
@@ -84,6 +89,8 @@ def progress_after(job: JobView, reported: Reported, now: float, others: Mapping
         updated_at=format_time(now),
         largest_tensor_bytes=report.largest_tensor_bytes or known.largest_tensor_bytes,
         model_bytes=report.model_bytes or known.model_bytes,
+        sent_bytes_per_step=report.sent_bytes_per_step or known.sent_bytes_per_step,
+        world_size=report.world_size or known.world_size,
         save_seconds=known.save_seconds if report.save_seconds is None else report.save_seconds,
         resume_seconds=known.resume_seconds if report.resume_seconds is None else report.resume_seconds,
         epoch_steps=report.epoch_steps or known.epoch_steps,

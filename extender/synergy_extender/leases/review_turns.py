@@ -1,4 +1,4 @@
-"""Whose question about a token the API server is asked next.
+"""The order in which the API server reviews tokens.
 
 Anybody can send tokens that look like a worker's, as many as they like, each another. So questions wait in lanes that
 have slots of their own, one address can only ask so often, and one pod's name gets one question at a time.
@@ -31,7 +31,7 @@ class BusyError(Exception):
 
 
 class Lane(StrEnum):
-    """What is known of a token before the API server is asked."""
+    """What is known of a token before the API server reviews it."""
 
     RENEWAL = "renewal"
     """The API server accepted this very token a while ago."""
@@ -97,9 +97,9 @@ class ReviewTurns:
     async def turn(self, lane: Lane, peer: str, pod_uid: str = "") -> AsyncIterator[None]:
         """Wait for the turn and hold it meanwhile. Raises BusyError where there is none to be had soon.
 
-        A token that was accepted before waits for such tokens alone. Of all others about one pod only one is asked
-        about at a time, and an address has only one among those that wait: who floods the API with tokens that name a
-        pod stands before that pod's worker once for each of the flood's addresses.
+        A token that was accepted before waits for such tokens alone. Of all others about one pod only one is in review
+        at a time, and an address has only one waiting: a flood of tokens that name a pod comes before that pod's worker
+        only once for each of its addresses.
         """
         if lane is Lane.RENEWAL:
             async with self._slot(lane, asyncio.Lock()):

@@ -136,8 +136,8 @@ class LeaseService:
         return True
 
     def _admit(self, token: str) -> Turn:
-        """The lane in which the API server is asked about a token, by what the token says of itself. Raises
-        TokenRefusedError or NoWorkerError for one that can be no worker's."""
+        """The lane in which the API server reviews a token, by the claims in the token. Raises TokenRefusedError or
+        NoWorkerError for one that can be no worker's."""
         try:
             claim = claims_of(token, TOKEN_AUDIENCE, self._clock())
         except ClaimError as error:
@@ -174,8 +174,8 @@ class LeaseService:
         return job
 
     async def _record(self, key: Key, reported: Reported, *, last: bool = False) -> bool:
-        """Write the progress if it is due, and say whether that took a write. The worker's answer does not hang on its
-        success."""
+        """Write the progress if it is due, and say whether that took a write. The worker's answer does not depend on
+        its success."""
         lock = self._writing.setdefault(key, asyncio.Lock())
         async with lock:
             try:
@@ -185,7 +185,7 @@ class LeaseService:
                 return True
 
     async def _write(self, key: Key, reported: Reported, *, last: bool) -> bool:
-        """Guarded by the resource version, so that a write that was held up cannot undo a later replica's."""
+        """Guarded by the resource version: a delayed write cannot undo a later replica's."""
         for tried in range(_TRIES):
             job = self._cache.jobs.get(key)
             if job is None:

@@ -96,8 +96,8 @@ class Reviewer:
         """Whose token it is, for that audience (None: the API server's own); None if it is refused. `peer` is the
         address it came from.
 
-        `admit` is called before the API server is asked about a token that it has not accepted before. It says whose
-        turn that takes, or raises what refuses the token at once.
+        `admit` is called before the API server reviews a token that it has not accepted before. It says whose turn that
+        takes, or raises what refuses the token at once.
 
         Raises BusyError when too many ask, ApiError, aiohttp.ClientError or TimeoutError when the API server does not
         answer.

@@ -1,4 +1,4 @@
-"""What a worker hears when it reports: train on, or leave and when. Pure."""
+"""The answer to a worker report: train on, or leave and when. Pure."""
 
 from dataclasses import dataclass
 from typing import Literal

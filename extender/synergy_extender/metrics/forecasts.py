@@ -23,7 +23,7 @@ class ForecastMetrics:
         )
         self.off = Gauge(
             "kube_synergy_forecasts_off",
-            "1 while jobs are told no estimate for this reason: failures (several in a row) or definitions (the served "
+            "1 while jobs get no estimate for this reason: failures (several in a row) or definitions (the served "
             "TrainingJobs lack the fields).",
             ["reason"],
             registry=registry,

@@ -6,7 +6,7 @@ from synergy_extender.metrics import buckets
 
 
 class LeaseMetrics:
-    """What workers reported and heard."""
+    """Worker reports and their answers."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.reports = Counter(

@@ -1,1 +1,1 @@
-"""The planner in a process of its own: what is asked, and how long an answer may take."""
+"""The planner in a process of its own: the request, and how long an answer may take."""

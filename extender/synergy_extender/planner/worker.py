@@ -1,4 +1,4 @@
-"""The planner in a process of its own, so that a long solve never delays a filter: the side that asks."""
+"""The planner in a process of its own: a long solve never delays a filter: the side that asks."""
 
 import asyncio
 import logging

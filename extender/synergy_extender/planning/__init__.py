@@ -1,1 +1,1 @@
-"""The leader's loop: look, plan, decide, write; and what it tells of pools, policies and nodes."""
+"""The leader's loop: look, plan, decide, write; and what it reports about pools, policies and nodes."""

@@ -19,7 +19,7 @@ from synergy_extender.planning.policy import PolicyInForce
 
 VALID = "Valid"
 SCHEMAS_CURRENT = "SchemasCurrent"
-"""Stands on the policy in force while the served schemas lack a field that the extender writes."""
+"""Set on the policy in force while the served schemas lack a field that the extender writes."""
 _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", "isolated": "Isolated"}
 
 
@@ -56,8 +56,8 @@ def policy_statuses(
     shares_from: SharesFrom = "",
     undeclared: str = "",
 ) -> dict[str, SchedulingPolicyStatus]:
-    """The status of each SchedulingPolicy whose written one is not so already. Only one of them is ever in force;
-    it also tells which fields the served schemas do not declare."""
+    """The status of each SchedulingPolicy whose written one is not so already. Only one of them is ever in force; it
+    also names the fields that the served schemas do not declare."""
     changed: dict[str, SchedulingPolicyStatus] = {}
     for item in objects:
         name = str(item["metadata"]["name"])
@@ -120,8 +120,8 @@ def _followed(policy: PolicyInForce, shares_from: SharesFrom) -> InForce:
 
 
 def news(item: Object, conditions: Iterable[Condition]) -> Finding | None:
-    """What an event shall tell of the new conditions of `item`; None where they say what was said before, or all is
-    well from the beginning."""
+    """The event about the new conditions of `item`; None where they say what was said before, or all is well from the
+    beginning."""
     for condition in conditions:
         before = _before((item.get("status") or {}).get("conditions") or [], condition.type)
         if before is None and condition.status == "True":

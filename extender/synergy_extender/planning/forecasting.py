@@ -34,13 +34,13 @@ _SAVED_S: Final = 5.0
 TIMEOUT_S: Final = 600.0
 _LOOK_S: Final = 1.0
 _MOST_FAILURES: Final = 3
-"""In a row, before jobs are told nothing any more."""
+"""In a row, before the times are removed."""
 
 
 class Forecasts:
     """What the newest forecast of this leader says, and how right its forecasts were.
 
-    Another leader begins anew: until its first forecast, what jobs were told stays.
+    Another leader begins anew: until its first forecast, the present times stay.
     """
 
     def __init__(self, metrics: Metrics, *, enabled: bool) -> None:
@@ -63,7 +63,7 @@ class Forecasts:
 
     @property
     def told(self) -> Mapping[Key, Estimate] | None:
-        """What jobs are to be told; None: what they were told stays."""
+        """The times to write into jobs; None: the present times stay."""
         return self.estimates if self.declared else None
 
     def take(self, answer: ForecastAnswer, keys: Mapping[str, Key], made_at: float) -> None:
@@ -78,7 +78,7 @@ class Forecasts:
         }
 
     def failed(self) -> None:
-        """A forecast has failed. After a few, what jobs were told is taken away: it grows old."""
+        """A forecast has failed. After a few, the times are removed: it grows old."""
         self._metrics.forecasts.failures.inc()
         self._failed += 1
         if self._failed >= _MOST_FAILURES:
@@ -206,6 +206,6 @@ def _used_by_children_s() -> float:
 
 
 def question_of(state: ClusterState, policy: PolicyInForce, now: float) -> ForecastQuestion:
-    """What is asked about the cluster at `now`. Pure."""
+    """The request about the cluster at `now`. Pure."""
     config = replace(plan_config(policy, "round"), explain=False)
     return ForecastQuestion(future_snapshot(state, policy, now).snapshot, config, DRAWS)

@@ -89,7 +89,7 @@ class PlanningLoop:
         self.last: LastPlan | None = None
 
     def notify(self) -> None:
-        """Something changed that a decision may hang on, or this replica began or ceased to lead."""
+        """Something changed that may affect a decision, or this replica began or ceased to lead."""
         self._dirty.set()
 
     @property
@@ -222,7 +222,7 @@ class PlanningLoop:
         return result
 
     def _forget_times(self, now: float) -> None:
-        """Forget the times that a clock told which has been set since."""
+        """Forget the times of a clock that has been set since."""
         self._metrics.planning.clock_steps.inc()
         self._granted_since, self._last_fill = {}, None
         self._unstarted.forget()

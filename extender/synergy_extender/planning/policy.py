@@ -65,8 +65,7 @@ def with_prices(policy: PolicyInForce, before: PolicyInForce, capacities: Iterab
 
 
 def history_of(written: Object) -> ServiceHistory | None:
-    """What the policy's status has of the cluster's finished jobs; None, so that it is begun anew, where it makes no
-    sense."""
+    """What the policy's status has of the cluster's finished jobs; None if it makes no sense: it is then begun anew."""
     try:
         return SchedulingPolicyStatus.model_validate(written.get("status") or {}).history
     except ValidationError:

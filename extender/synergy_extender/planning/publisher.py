@@ -113,7 +113,7 @@ class Publisher:
             await self._post(Subject(resource, name, str(metadata["uid"])), told, now)
 
     async def _tell_once(self, standing: Mapping[Subject, Finding], now: float) -> None:
-        """Events of what has no condition to stand in; each again only after it was put right meanwhile."""
+        """Events about what no condition shows; each again only after it was put right meanwhile."""
         if not self._lead.leading:
             return
         for subject, finding in standing.items():
@@ -154,8 +154,7 @@ def _with(objects: Iterable[Object], statuses: Mapping[str, Status]) -> Iterator
 
 
 def _history(policies: Iterable[Object], state: ClusterState, policy: PolicyInForce) -> ServiceHistory | None:
-    """The finished jobs' service as it stands in the policy's object, which is what the write rests on, brought up to
-    date."""
+    """The finished jobs' service from the policy's object, on whose version the write depends, brought up to date."""
     for item in policies:
         if item["metadata"]["name"] == DEFAULT_POLICY_NAME:
             spec, sizes = policy.spec, sizes_of(state.capacities)

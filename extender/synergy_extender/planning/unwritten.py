@@ -12,7 +12,7 @@ LONGEST_WAIT_S = 300.0
 LONGEST_BUSY_WAIT_S = 30.0
 """After answers that say more of the API server than of the job (429, 5xx)."""
 _BUSY_UNTOLD = 3
-"""So many of these in a row are not told: a job can do nothing about a busy API server."""
+"""This many in a row are not reported: a job can do nothing about a busy API server."""
 _TOO_LARGE = "too large"
 _WORDS = 400
 """Characters of the API server's answer that are repeated."""
@@ -32,7 +32,7 @@ class _Refusal:
     told: bool
     """Whether a write that only says why the job waits is out, or was refused as well."""
     announced: bool
-    """Whether an event has told it."""
+    """Whether an event has reported it."""
 
 
 class Unwritten:
@@ -47,8 +47,8 @@ class Unwritten:
         self._by_key: dict[Key, _Refusal] = {}
 
     def refused(self, job: JobView, error: ApiError, *, only_told: bool) -> Finding | None:
-        """Take note. `only_told` says that the write was to say why the job waits. Returns what an event has to
-        tell of the job, once for refusals in a row."""
+        """Take note. `only_told`: the write only said why the job waits. Returns the text of an event, once for
+        refusals in a row."""
         before, now = self._of(job), self._clock()
         in_a_row, until = (before.in_a_row, before.until) if before is not None else (0, now)
         if until <= now or not only_told:
@@ -81,7 +81,7 @@ class Unwritten:
         return only_told and not refusal.told
 
     def out_of_plans(self) -> Mapping[Key, Finding]:
-        """The jobs that wait for another try, with what they are told."""
+        """The jobs that wait for another try, with their reason."""
         now = self._clock()
         return {
             key: say(Reason.STATUS_REFUSED, problem=refusal.problem)

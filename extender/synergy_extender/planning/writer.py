@@ -39,7 +39,7 @@ class LeadLostError(Exception):
 class _Outcome(Enum):
     WRITTEN = auto()
     DROPPED = auto()
-    """The job no longer stands as the decision assumed."""
+    """The job is no longer in the state that the decision assumed."""
     REFUSED = auto()
     """The API server does not take it."""
 
@@ -47,8 +47,8 @@ class _Outcome(Enum):
 class StatusWriter:
     """Server-side applies of the plan's part of the status, guarded by the resource version.
 
-    `observe` is told of each object as it stands after a write; `unwritten` keeps the jobs whose writes were refused.
-    `clock` gives Unix time.
+    `observe` gets each object as it is after a write; `unwritten` keeps the jobs whose writes were refused. `clock`
+    gives Unix time.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class StatusWriter:
         self._patient_until = 0.0
 
     async def write(self, changes: Sequence[StatusChange]) -> list[Key]:
-        """Write all of one kind before the next. Returns the jobs whose change was dropped, because they no longer
-        stand as the decision assumed.
+        """Write all of one kind before the next. Returns the jobs whose change was dropped, because they are no longer
+        in the state that the decision assumed.
 
-        What the API server refuses of one job is that job's own: it is counted, told in an event, and tried again
+        What the API server refuses of one job is that job's own: it is counted, reported in an event, and tried again
         later.
 
         Raises LeadLostError, aiohttp.ClientError or TimeoutError (the API server cannot be reached), or ApiError 401
@@ -172,7 +172,8 @@ class StatusWriter:
             )
 
     def _same(self, job: JobView, change: StatusChange) -> bool:
-        """Whether the job still stands as the decision assumed; what others wrote of it meanwhile does not matter."""
+        """Whether the job is still in the state that the decision assumed; what others wrote of it meanwhile does not
+        matter."""
         base, now = change.job, self._clock()
         same_part = (job.status.allocation, job.status.marks) == (base.status.allocation, base.status.marks)
         return job.uid == base.uid and same_part and stance(job, now) == stance(base, now)

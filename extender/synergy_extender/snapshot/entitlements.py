@@ -1,7 +1,7 @@
 """What the cluster's administrator lets each job ask for: its tenant, and its weight, deadline and `preemption: Never`
 within the tenant's caps. Pure.
 
-The job's own spec is never trusted in these: plans go by what stands here.
+The job's own spec is never trusted in these: plans go by this module.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _MOST_NAMES = 8
 
 @dataclass(frozen=True)
 class Entitlement:
-    """What plans take in place of the job's own words. `restriction` tells the user where the two differ."""
+    """What plans take in place of the job's own words. `restriction` shows the user where the two differ."""
 
     tenant: str
     weight: float
@@ -75,8 +75,8 @@ def _beyond_the_cap(
 ) -> tuple[set[Key], dict[Key, Finding]]:
     """Jobs that hold GPUs beyond their tenant's cap, and those that have to wait for it.
 
-    A job that needs more than the whole cap delays no other. Of the others those that came later wait for those
-    that came earlier, so that small jobs do not pass a larger one for ever.
+    A job that needs more than the whole cap delays no other. Of the others, later jobs wait for earlier ones. Otherwise
+    small jobs could pass a larger one forever.
     """
     found = [one for job in jobs if (one := _never(job, established[job.key], now)) is not None]
     taken: dict[str, int] = {}

@@ -44,5 +44,5 @@ def model_profiles(jobs: Iterable[JobView]) -> dict[str, dict[str, Mapping[str, 
 
 
 def model_name(job: JobView) -> str:
-    """What the job trains; its own name where that cannot be told."""
+    """What the job trains; its own name if that is not known."""
     return job.model or str(job.key)

@@ -16,7 +16,7 @@ from synergy_extender.colocation.order import Group, key_of, occupancy
 
 def takes_new(capacity: NodeCapacity, state: ClusterState, mode: Mode) -> bool:
     """Where partners come by order, a newcomer could get a half-full GPU instead of its own. So no job is placed beside
-    unplanned pods that hold part of a GPU, nor, between rounds, beside a job whose partner has gone."""
+    unplanned pods that hold part of a GPU. Between rounds no job is placed beside one whose partner has gone."""
     if not capacity.by_order:
         return True
     pods = [pod for pod in state.pods.on_node(capacity.name) if pod.leaves_by is None]

@@ -99,7 +99,7 @@ class PlannedJobs:
 
     def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
         """The nodes that the template admits and whose GPUs leave a client as much memory as the job needs, None for
-        all. Where the job stands it may stay."""
+        all. The job may stay where it is."""
         kind = json.dumps(job.constraints, sort_keys=True)
         if kind not in self._admitted:
             self._admitted[kind] = _admitting(self._state, job)
@@ -136,7 +136,8 @@ class PlannedJobs:
 
 
 def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
-    """A template that is no pod's admits no node. The operator tells its user so; here it must not end the plan."""
+    """A template that is no pod's admits no node. The operator reports it to the user; here it must not end the
+    plan."""
     try:
         names = [
             name
@@ -154,7 +155,7 @@ def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | Non
 
     Pods that are about to end cut nothing: a matrix is for the job's life, and it would miss what they held.
 
-    Memory is asked for by the node's whole, so the GPUs' part of what those pods hold is taken off: as many series fit
+    Memory is requested of the whole node, so the GPUs' part of what those pods hold is subtracted: as many series fit
     side by side as there are GPUs for.
     """
     best: Amounts | None = None

@@ -1,7 +1,7 @@
 """ResourceQuotas in a plan: what they leave to the jobs that it moves, and what is free of them now.
 
-What the API server counts as used holds our own pods too. A plan may move those of running jobs, so that what these
-hold is taken off; what outlived its run, finished or belongs to others stays.
+What the API server counts as used holds our own pods too. A plan may move those of running jobs, so what these hold is
+subtracted; what outlived its run, finished or belongs to others stays.
 """
 
 from collections.abc import Iterable, Mapping

@@ -9,6 +9,7 @@ from synergy_api.length import total_steps, trained_seconds
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import ProfileRequest
 from synergy_api.parts.progress import Progress
+from synergy_api.parts.traffic import Traffic
 from synergy_api.quantity import LARGEST
 from synergy_api.resources.training_job import Slo, TrainingJobStatus
 from synergy_api.timestamps import parse_time
@@ -34,7 +35,7 @@ from synergy_extender.snapshot.scheduling_record import marks_of, started_s
 _NOTHING = Progress()
 _MOST_PAUSES = 0.95
 _MOST = Amounts(0, *(LARGEST for _ in DIMENSIONS))
-"""What the planner's process can be told of: a larger number in one job would end the plan of all."""
+"""The largest amounts that the planner's process accepts: a larger number in one job would end the plan of all."""
 
 
 def training(
@@ -55,6 +56,7 @@ def training(
     marks = marks_of(job)
     deadline = _deadline(spec.slo)
     tensors, progress = _tensors(job.status), job.status.progress or _NOTHING
+    traffic = job.status.profile.traffic if job.status.profile is not None else None
     far = spread_speeds(progress.placements, spec.gpus, sizes)
     return core.Job(
         name=str(job.key),
@@ -77,12 +79,13 @@ def training(
         isolated_s=marks.isolated_seconds,
         isolated_steps=marks.isolated_steps,
         preemption_cost_s=_preemption_cost(progress),
-        skew=core.UNKNOWN_SKEW if tensors is None else tensors[0] / tensors[1],
+        skew=_skew(tensors, traffic),
         spread_speed=min(far.values(), default=None),
         spread_speeds=far,
         model=job.model,
         batch_size=spec.batch_size,
-        model_bytes=None if tensors is None else tensors[1],
+        model_bytes=_model_bytes(tensors, progress, traffic),
+        overlap=None if traffic is None else traffic.overlap,
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
         received_spread_s=spread_seconds(job, now),
@@ -122,12 +125,32 @@ def _deadline(slo: Slo | None) -> float | None:
 
 
 def _tensors(status: TrainingJobStatus) -> tuple[int, int] | None:
-    """Bytes of the model's largest tensor and of all of them: as the job itself has said, else as its profile runs
+    """Bytes of the model's largest tensor and of all of them, as the job itself has said, else as its profile runs
     have; None where no job has."""
     for told in (status.progress, *(status.profile.points if status.profile is not None else ())):
         if told is not None and told.largest_tensor_bytes and told.model_bytes:
             return told.largest_tensor_bytes, told.model_bytes
     return None
+
+
+def _skew(tensors: tuple[int, int] | None, traffic: Traffic | None) -> float:
+    """The largest tensor's part of the model; of a job that tells none the largest message's part of all messages."""
+    if tensors is not None:
+        return tensors[0] / tensors[1]
+    if traffic is not None and traffic.largest_message_bytes and traffic.message_bytes:
+        return min(1.0, traffic.largest_message_bytes / traffic.message_bytes)
+    return core.UNKNOWN_SKEW
+
+
+def _model_bytes(tensors: tuple[int, int] | None, progress: Progress, traffic: Traffic | None) -> int | None:
+    """The bytes that all-reduce sends around a ring in a step: as the job tells of its model, else as was seen of what
+    its workers send, in its runs or in its profile run."""
+    if tensors is not None:
+        return tensors[1]
+    sent, ranks = progress.sent_bytes_per_step, progress.world_size
+    if sent is not None and ranks is not None:
+        return max(1, round(sent * ranks / (2 * (ranks - 1))))
+    return None if traffic is None else traffic.model_bytes
 
 
 def _preemption_cost(progress: Progress) -> float:
@@ -161,7 +184,7 @@ def _narrowed(bounds: _Bounds, least: int | None, most: int | None) -> _Bounds:
 
 
 def _least(job: JobView) -> Amounts:
-    """What the containers beside the first make the whole job need, so that no worker's share is too small for them."""
+    """What the whole job needs for the containers beside the first: no worker's share may be too small for them."""
     spec, least = job.spec, job.least
     size = spec.gpus_per_worker or spec.gpus
     return least.without_gpus().part(spec.gpus, size, up=True).at_most(_MOST)

@@ -23,7 +23,7 @@ _IN_PLANS = (RunState.WAITING, RunState.HOLDING, RunState.LEAVING)
 
 @dataclass(frozen=True)
 class BuiltSnapshot:
-    """A snapshot, the jobs that could not stand in it with the reason, and what the tenants' caps let jobs ask for."""
+    """A snapshot, the jobs that are left out of it with the reason, and what the tenants' caps allow jobs."""
 
     snapshot: core.Snapshot
     refused: Mapping[Key, Finding] = field(default_factory=dict)
@@ -41,9 +41,9 @@ def build_snapshot(
     left_out: Mapping[Key, Finding] | None = None,
 ) -> BuiltSnapshot:
     """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
-    `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1.
-    `left_out` are jobs that plans do without for now, with the reason: those that wait get no place, and of those that
-    run the pods that are there count as used, since nothing can revoke them."""
+    `tenants` are those that the policy names; other tenants of jobs are added, with a weight of 1. `left_out` are jobs
+    that plans do without for now, with the reason: those that wait get no place, and of those that run the pods that
+    are there count as used, since nothing can revoke them."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     entitled = entitlements(state.jobs.values(), state.tenancy, now)
     requests = PlannedJobs(state, now, kept, entitled)

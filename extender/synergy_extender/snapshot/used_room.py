@@ -36,10 +36,10 @@ def used_room(
     revoked, so it holds what its pods hold."""
     used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
     leaving: dict[str, Amounts] = {}
-    promised: dict[str, Amounts] = {}
+    incoming: dict[str, Amounts] = {}
     capacities = {capacity.name: capacity for capacity in state.capacities}
     for place in reserved.values():
-        _add(promised, _shares(shares_of(place, capacities)))
+        _add(incoming, _shares(shares_of(place, capacities)))
     for job in state.jobs.values():
         allocation = open_run(job)
         if allocation is None:
@@ -49,20 +49,20 @@ def used_room(
         if run_state(job, now) is RunState.LEAVING:
             _add(used if mode == "round" and overdue(allocation, now) else leaving, own.items())
         elif str(job.key) in planned:
-            _add(promised, _on_its_way(allocation))
+            _add(incoming, _on_its_way(allocation))
         else:
             _add(used, own.items())
             if job.key in unwritten and not own:
                 continue
             _add(used, ((n, a.minus(own.get(n, NOTHING)).at_least(NOTHING)) for n, a in _shares(allocation.workers)))
     if mode == "fill":
-        unpromised = {n: amounts.minus(promised.get(n, NOTHING)).at_least(NOTHING) for n, amounts in leaving.items()}
-        _add(used, unpromised.items())
+        unclaimed = {n: amounts.minus(incoming.get(n, NOTHING)).at_least(NOTHING) for n, amounts in leaving.items()}
+        _add(used, unclaimed.items())
     return used
 
 
 def _on_its_way(allocation: Allocation) -> list[tuple[str, Amounts]]:
-    """What a granted run was promised and cannot use yet: all before it is admitted, then what it shall grow by."""
+    """What a granted run will use but does not yet: all before it is admitted, then what it shall grow by."""
     given = dict(_shares(allocation.workers)) if allocation.admitted else {}
     goal = _shares(allocation.planned or allocation.workers)
     return [(node, amounts.minus(given.get(node, NOTHING)).at_least(NOTHING)) for node, amounts in goal]

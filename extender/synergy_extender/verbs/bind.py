@@ -89,9 +89,9 @@ class Binder:
             raise BindRefused(f"the plan gave this pod node {place}, not {args.node}")
         allocation = job.status.allocation
         check_gang(pod, self._placements.members(pod), allocation, self._placements.ledger(), self._assumed)
-        hindrance = self._placements.in_the_way(pod, args.node, allocation)
-        if hindrance is not None:
-            raise BindRefused(hindrance)
+        blocker = self._placements.in_the_way(pod, args.node, allocation)
+        if blocker is not None:
+            raise BindRefused(blocker)
         self._assumed.add(pod, args.node)
         await self._post(pod, args.node, allocation)
 
@@ -127,8 +127,8 @@ def binding_body(pod: PodView, node: str, allocation: Allocation) -> dict[str, A
 def check_gang(
     pod: PodView, members: Iterable[PodView], allocation: Allocation, ledger: Ledger, assumed: AssumedBindings
 ) -> None:
-    """Raises BindRefused, naming the node and what is missing, unless every planned node has room for those of the gang
-    that are still unbound, and none is asked for more GPUs than the plan gave the run there.
+    """Raises BindRefused, naming the node and what is missing, unless every planned node has room for the unbound pods
+    of the gang, and none gets more GPUs than the plan gave the run there.
     """
     asked: dict[str, Amounts] = {}
     gpus: dict[str, int] = {}

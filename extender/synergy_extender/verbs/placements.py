@@ -26,8 +26,8 @@ class ClusterPlacements:
     async def place(
         self, name: str, member: RunMember | None, planned_node: str
     ) -> tuple[str | Refusal, JobView | None]:
-        """Where the plan wants the pod. The API server is asked before a refusal that a late watch would give
-        too. Raises ApiError, aiohttp.ClientError or TimeoutError."""
+        """Where the plan wants the pod. Before a refusal that a late watch could explain, it reads the API server.
+        Raises ApiError, aiohttp.ClientError or TimeoutError."""
         job = self._cache.jobs.get(member.job) if member is not None else None
         place = place_of(name, member, planned_node, job)
         if member is None or not isinstance(place, Refusal) or not place.may_be_behind:

@@ -37,7 +37,7 @@ class NodeName(Struct):
 
 
 class NodeList(Struct):
-    """Whole nodes, kept as they came so that they go back unchanged."""
+    """Whole nodes, kept as they came: they go back unchanged."""
 
     items: list[Raw] | None = None
 

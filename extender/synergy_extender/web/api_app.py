@@ -77,7 +77,7 @@ def api_app(parts: ApiParts) -> App:
     """The ASGI application."""
     app = FastAPI(title="kube-synergy extender", version="v1", redoc_url=None)
     app.add_exception_handler(RequestValidationError, _not_valid)
-    app.post("/v1/lease", responses=_REFUSALS, summary="A worker reports and hears whether to train on")(_lease(parts))
+    app.post("/v1/lease", responses=_REFUSALS, summary="A worker reports and learns whether to train on")(_lease(parts))
     person = Depends(_person(parts))
     app.get(
         "/v1/snapshot",

@@ -71,8 +71,8 @@ class BareApp(FastAPI):
 def verbs_app(handlers: Mapping[str, Handler], metrics: Metrics) -> FastAPI:
     """One POST route for each verb. A handler gets the body as it came and returns what msgspec encodes.
 
-    The routes take the request itself, so FastAPI neither decodes nor validates: a handler answers a body that cannot
-    be read with status 200 and the reason, and reads large bodies faster (decision 35).
+    The routes take the request itself, so FastAPI does not decode or validate: a handler answers a body that cannot be
+    read with status 200 and the reason, and reads large bodies faster (decision 35).
     """
     app = BareApp(
         title="kube-synergy scheduler extender",

@@ -1,4 +1,4 @@
-"""How much memory the caches of a pod may take: what the operator reckoned, and what resizes have made of it since."""
+"""How much memory the caches of a pod may take: what the operator calculated, changed by later resizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PodMemory:
 
     The operator writes what the caches may take of the pod's memory (`SYNERGY_CACHE_BYTES`), how large that memory was
     then (`SYNERGY_MEMORY_BYTES`), and the container's part of it (`SYNERGY_CONTAINER_BYTES`); the rest is the job's own
-    working set, which stays as it is when the pod's memory changes in place, be it before this process began. Outside a
+    working set, which stays as it is when the pod's memory changes in place, even before this process began. Outside a
     cluster all are 0.
     """
 

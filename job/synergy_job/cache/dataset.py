@@ -33,10 +33,10 @@ T = TypeVar("T")
 class CachedDataset(Generic[T]):
     """`dataset` with its items kept in memory as far as there is room.
 
-    `dataset[i]` is what comes from storage and is best left compressed, as the memory for the cache is reckoned from
+    `dataset[i]` is what comes from storage and is best left compressed, as the memory for the cache is calculated from
     `spec.dataset.bytes`: bytes are kept as they are, everything else pickled. `transform` makes the sample of it, each
-    time anew, so that augmentation stays random. Make it before the loader's processes are started; they share it,
-    whether forked or spawned, and those of later epochs find it filled.
+    time anew: augmentation stays random. Make it before the loader's processes are started; they share it, whether
+    forked or spawned, and those of later epochs find it filled.
 
     In a profile run each item counts as cached, or a fixed fraction of them where the operator measures how the job is
     with less memory; see `synergy_job.cache.profile_reads`.

@@ -1,4 +1,4 @@
-"""Where things lie in the memory file of a MinIO cache, and in which format.
+"""The layout of the memory file of a MinIO cache.
 
 Layout: a page with the header and the counts of the newest epochs, the index with one entry for each item of the data
 set, then the items themselves, one behind the other in the order in which they came.

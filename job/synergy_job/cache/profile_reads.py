@@ -1,9 +1,9 @@
 """How a profile run reads its data: as if a given fraction of the data set were in the cache.
 
-A profile run is a few dozen steps, far less than the epoch that fills a cache. The CPU points are to be measured with
-all data in memory (Synergy, figure 4), the points that check the memory model with the hit rate that the cache would
-have. So some items, spread over the data set, are read first; then each item that counts as cached is answered with one
-of those, and each other one is fetched from storage, at most at the pace that is the pod's part of the node's.
+A profile run is a few dozen steps, far less than the epoch that fills a cache. CPU points must be measured with all
+data in memory (Synergy, figure 4). Points that check the memory model need the hit rate that the cache would have. So
+some items, spread over the data set, are read first; then each item that counts as cached is answered with one of
+those, and each other one is fetched from storage, at most at the pace that is the pod's part of the node's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WINDOW_BYTES = 64 << 20
 WINDOW_ITEMS = 256
-"""Items that stand for all cached ones: enough that their mean size and cost are those of the data set."""
+"""Items that represent all cached ones: enough that their mean size and cost are those of the data set."""
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _WORD = (1 << 64) - 1
@@ -63,7 +63,7 @@ class ProfileReads:
         return cls(store, fetch, hit_rate, read_integer(environ, "SYNERGY_STORAGE_BYTES_PER_S", 0))
 
     def item(self, index: int) -> Item:
-        """The item, or one that stands for it."""
+        """The item, or one that represents it."""
         if counts_as_cached(index, self._hit_rate):
             self._fill()
             kept = self._store.peek(self._kept[index % len(self._kept)]) if self._kept else None

@@ -2,8 +2,8 @@
 
 Any process may be killed at any moment. Changes are made under a lock that the kernel takes back from a process that
 dies, and an item counts once the header says so: bytes copied before that are overwritten by the next item. The header
-names the entry that it makes valid and the cut that is under way, so that whoever comes next finishes what a killed
-process has begun. Items are copied out without the lock: an entry is read again under it before the copy is trusted.
+names the entry that it makes valid and the cut that is under way. The next process finishes what a killed one has
+begun. Items are copied out without the lock: an entry is read again under it before the copy is trusted.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Store:
     # epochs
 
     def set_epoch(self, epoch: int) -> None:
-        """What is asked for from now on belongs to `epoch`."""
+        """Reads from now on belong to `epoch`."""
         with self._locked() as header:
             if header.epoch != epoch:
                 self._write_header(header._replace(epoch=epoch))

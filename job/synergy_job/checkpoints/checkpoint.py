@@ -28,9 +28,9 @@ class CheckpointError(RuntimeError):
 def atomic_file(path: str | os.PathLike[str], *, keep: int = KEPT) -> Iterator[IO[bytes]]:
     """A binary file to write that takes the place of `path` at once when the block ends without an error.
 
-    The bytes are on the disk before the name is, so that a crash at any moment leaves the old file or the new one. The
-    newest `keep` versions stay in a folder beside it (`synergy_job.checkpoints.versions`); `newest_checkpoint` finds
-    them. The folder is made where it is missing. One process of a run at a time may write a path.
+    The bytes are on the disk before the name is. A crash at any moment leaves the old file or the new one. The newest
+    `keep` versions stay in a folder beside it (`synergy_job.checkpoints.versions`); `newest_checkpoint` finds them. The
+    folder is made where it is missing. One process of a run at a time may write a path.
 
     Raises FencedError, with nothing changed, where a newer run of the job writes the path, or this process has lost its
     lease.

@@ -1,7 +1,7 @@
 """Until when this process may change the job's checkpoints.
 
 Where a node is cut off, the job's next run waits until the old worker has surely stopped writing: for the fence's time
-after the old pod was told to go. So a worker counts the same time from the last answer that it got, and writes nothing
+after the old pod's deletion. So a worker counts the same time from the last answer that it got, and writes nothing
 after it. The protocol and what it assumes: docs/decisions/0027-fencing.md.
 """
 
@@ -69,8 +69,8 @@ class Fence:
 
     @property
     def leave_in_s(self) -> float:
-        """Seconds until a worker that hears nothing has to leave, with a last checkpoint that it still may write then;
-        0 where it has to leave now."""
+        """Seconds until a worker without answers must leave, with a last checkpoint that it may still write then; 0
+        where it has to leave now."""
         if self.shut:
             return 0.0
         return max(0.0, self._heard_at + _LEAVE_PART * self.seconds - now())

@@ -1,6 +1,6 @@
 """The versions of one checkpoint file, ordered by the run that wrote them.
 
-Beside the file `model.pkl` stands the folder `.model.pkl.versions`. All names in it are made once and never reused:
+Beside the file `model.pkl` is the folder `.model.pkl.versions`. All names in it are made once and never reused:
 
     epoch-000002                      which TrainingJob writes here (its UID): a new job takes the next epoch
     run-000002.00000007               run 7 of that job has begun to use the checkpoint
@@ -65,7 +65,7 @@ class Versions:
         return sorted(found, reverse=True)
 
     def claim(self) -> tuple[int, int]:
-        """Say that this run uses the checkpoint, so that older runs stop writing it; its (epoch, run).
+        """Claim the checkpoint for this run: older runs then stop writing it; its (epoch, run).
 
         Raises FencedError where a newer run has said so.
         """
@@ -98,7 +98,7 @@ class Versions:
             log.warning("checkpoint %s is read without a claim: %s", self.path, error)
 
     def temporary(self, mine: tuple[int, int]) -> str:
-        """A name to write to that nobody else uses."""
+        """A name to write to that no other writer uses."""
         return os.path.join(self.folder, f"tmp-{mine[0]:06d}.{mine[1]:08d}.{os.getpid()}.{secrets.token_hex(8)}")
 
     def publish(self, temporary: str, mine: tuple[int, int]) -> None:

@@ -1,9 +1,9 @@
 """How the processes of one job stay together: who may begin a step, and after which step all leave.
 
 Rank 0 leads. Every process says which steps it has done; the leader grants steps, never more than `AHEAD` beyond the
-slowest process. When the gang must leave, the leader stops granting and names the last granted step: nobody can have
-passed it and everybody can reach it, so that all leave after the same step whatever their pace. A process that trains
-in step with the others anyway (an all-reduce each step) finds the next step granted already and never waits.
+slowest process. When the gang must leave, the leader stops granting and names the last granted step: no process can
+have passed it and every process can reach it. So all leave after the same step, whatever their pace. A process that
+trains in step with the others anyway (an all-reduce each step) finds the next step granted already and never waits.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
         def gpu_uuids(self) -> tuple[str, ...]:
             """GPUs to report."""
 
+        @property
+        def peers(self) -> tuple[str, ...]:
+            """Addresses of the other processes, where this one knows them."""
+
         def join(self, step: int) -> bool:
             """Wait until all processes are there, each at `step`. False when this one must leave before that."""
 
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
             """`step` steps are done here."""
 
         def depart(self, step: int) -> str | None:
-            """All that was to be saved is saved: wait until that is so for everyone.
+            """Everything is saved: wait until that is so for everyone.
 
             Returns why training ends, for all processes the same; None if it goes on in another run.
             """
@@ -65,6 +69,7 @@ class Alone:
         self._departure = departure
         self._length = length
         self.gpu_uuids = gpu_uuids
+        self.peers: tuple[str, ...] = ()
 
     def join(self, step: int) -> bool:
         """Nobody to wait for."""

@@ -1,8 +1,8 @@
 """Who knocks at rank 0's port: connections that have not proved yet that they belong to the gang.
 
-Anybody who can reach the port may connect. A stranger gets a few seconds and a few kilobytes, an address a few
-connections, and all strangers together a bounded number, so that they take nothing from the gang but a little of one
-thread's time. The port closes when the gang is complete.
+Anybody who can reach the port may connect. A stranger is a connection that has not proved to know the key. It gets a
+few seconds and a few kilobytes, an address gets a few connections, and their total is bounded. They cost the gang only
+a little of one thread's time. The port closes when the gang is complete.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Both have the key from a Secret that the operator made. Member to leader: its hello with a nonce. Leader to member: a
 nonce of its own, and its proof. Member to leader: its own proof. A proof is an HMAC over the side that gives it, both
-nonces and the whole hello, so that none fits another conversation, another run or the other side.
+nonces and the whole hello. It fits no other conversation, run or side.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_key(file: str) -> bytes | None:
 
 
 def new_nonce() -> str:
-    """A number that nobody has seen before."""
+    """A number that was never used before."""
     return secrets.token_hex(16)
 
 

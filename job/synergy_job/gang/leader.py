@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from synergy_job.environment import ConfigError
@@ -33,8 +34,8 @@ class Leader:
         length: Length,
         step_seconds: Callable[[], float],
     ) -> None:
-        """`step_seconds` gives the mean duration of a step so far: the gang is told to stop that much early, since it
-        runs one to `AHEAD` more steps after that."""
+        """`step_seconds` gives the mean duration of a step so far: the gang must stop that much earlier, since it runs
+        one to `AHEAD` more steps."""
         self._worker = worker
         self._departure = departure
         self._watchdog = watchdog
@@ -62,6 +63,16 @@ class Leader:
         """GPUs of the whole gang in rank order, each once."""
         with self._changed:
             return tuple(dict.fromkeys(uuid for rank in sorted(self._uuids) for uuid in self._uuids[rank]))
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Addresses from which the other members came."""
+        found = set()
+        with self._changed:
+            for connection in self._members.values():
+                with suppress(OSError):  # it has just gone
+                    found.add(str(connection.sock.getpeername()[0]))
+        return tuple(sorted(found))
 
     def join(self, step: int) -> bool:
         """Listen until every member is there, each at `step`; False when this process must leave before that.
@@ -138,7 +149,7 @@ class Leader:
             self._thread.join(SEND_TIMEOUT_S)
 
     def _compare_steps(self) -> None:
-        """When all are there, so that all hear of it."""
+        """Called when all are connected: all get the message."""
         step = self._done[0]
         for rank, other in sorted(self._done.items()):
             if other != step:
@@ -199,7 +210,7 @@ class Leader:
         self._selector.close()
 
     def _tidy(self) -> None:
-        """Send strangers away whose time is over; all of them, and nobody else comes, once the gang is complete."""
+        """Send strangers away whose time is over; once the gang is complete, all of them, and no more come."""
         for connection in self._door.late():
             self._drop(connection, "the handshake took too long")
         if self._complete and self._listener is not None:
@@ -257,7 +268,8 @@ class Leader:
         self._changed.notify_all()
 
     def _greet(self, stranger: Stranger, message: dict[str, Any]) -> None:
-        """The next word of a handshake. Nobody learns anything about the run who has not proved to know its key."""
+        """The next word of a handshake. Only a process that has proved to know the key learns anything about the
+        run."""
         if self._key is None:
             hello = message["hello"]
             keyed = "nonce" in hello

@@ -45,6 +45,7 @@ class GangMember:
         self._early: list[dict[str, Any]] = []
         """What rank 0 said with its welcome."""
         self.gpu_uuids: tuple[str, ...] = worker.gpu_uuids
+        self.peers: tuple[str, ...] = ()
 
     def join(self, step: int) -> bool:
         """Find the leader and wait until the gang is complete; False when this process must leave before that.

@@ -50,6 +50,8 @@ class Report:
     paused_seconds: float | None = None
     metrics: dict[str, float] | None = None
     ended_early: str | None = None
+    sent_bytes_per_step: int | None = None
+    world_size: int | None = None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ FINAL_PATIENCE_S = 10.0
 
 def retry_delay(failures: int, fraction: float) -> float:
     """Seconds before the next try after `failures` (>= 1) in a row: doubles up to 10 s, of which `fraction` (0 to 1)
-    moves the last half, so that the workers of a cluster do not come back all at once."""
+    moves the last half: the workers of a cluster do not all come back at once."""
     whole = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(failures - 1, 10))
     return whole * (0.5 + 0.5 * fraction)
 
@@ -46,7 +46,7 @@ class Reporter:
         on_memory: Callable[[int], None] | None = None,
         fence: Fence | None = None,
     ) -> None:
-        """`on_memory` is told the pod's memory in the plan, with each answer that says it; `fence` of each answer."""
+        """`on_memory` gets the pod's memory in the plan, with each answer that has it; `fence` of each answer."""
         self._fence = fence or Fence()
         self._on_memory = on_memory
         self._client = client

@@ -41,9 +41,9 @@ def epochs(
     - a `SeekableLoader`: `len()` and `iter_from(epoch, first)`.
 
     Epochs are taken to be equally long: with L batches in an epoch, training goes on in epoch `done // L` at batch
-    `done % L`. The batches of that epoch before it are made and thrown away (a `SeekableLoader` is asked to begin
-    there). Where the loader has no `len()`, L is found by going through the first epoch. `learned(L)` is called at its
-    end; the batches end there if it returns True.
+    `done % L`. The batches of that epoch before it are made and thrown away (a `SeekableLoader` begins there). Where
+    the loader has no `len()`, L is found by going through the first epoch. `learned(L)` is called at its end; the
+    batches end there if it returns True.
 
     An iterator that ends and has `reset()`, as DALI's have, is reset after each epoch.
 

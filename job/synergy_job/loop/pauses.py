@@ -59,7 +59,7 @@ class Pauses:
 
 
 def seconds_since_start(proc: str = "/proc") -> float | None:
-    """Age of this process; None where the system does not tell."""
+    """Age of this process; None if the system does not say."""
     try:
         with open(f"{proc}/self/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()  # the name before it may have blanks and brackets

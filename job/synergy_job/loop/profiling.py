@@ -1,4 +1,4 @@
-"""A profile run: train on and on, and tell the harness of each finished step."""
+"""A profile run: train without end, and report each finished step to the harness."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 class StepSocket:
     """Sends `{"step": steps done, "at": CLOCK_MONOTONIC seconds, "paused": seconds of pauses}` to the harness, with
-    `"cache_bytes"` where the job reads its data through a cache, `"largest_tensor_bytes"`, `"model_bytes"` where it has
-    told its model, and `"epoch_steps"` once that is known.
+    `"cache_bytes"` if the job reads its data through a cache, `"largest_tensor_bytes"` and `"model_bytes"` if it has
+    reported its model, and `"epoch_steps"` once that is known.
 
-    Each message says how many steps are done in all and when the last of them ended, so that neither a lost message
-    nor a late reader spoils the measurement; a full queue is therefore no reason to wait.
+    Each message has the number of steps done and the time at which the last of them ended. A lost message or a late
+    reader does not spoil the measurement; a full queue is therefore no reason to wait.
     """
 
     def __init__(self, name: str, sizes: TensorSizes | None = None) -> None:
@@ -43,7 +43,7 @@ class StepSocket:
         self._socket.setblocking(False)
 
     def send(self, step: int) -> None:
-        """Say that `step` steps are done. Ends the process when the harness is gone, as nobody else would."""
+        """Say that `step` steps are done. Ends the process when the harness is gone: nothing else would end it."""
         cached = cached_bytes()
         of_cache = {} if cached is None else {"cache_bytes": cached}
         of_data = {} if self.epoch_steps is None else {"epoch_steps": self.epoch_steps}

@@ -31,6 +31,6 @@ class CheckpointRules:
                 raise ValueError(f"{name} needs save and load")
 
     def due(self, step: int, seconds_since_last: float) -> bool:
-        """Whether a periodic checkpoint is to be written after `step`."""
+        """Whether `step` is due for a periodic checkpoint."""
         by_steps = self.every_steps is not None and step % self.every_steps == 0
         return by_steps or (self.every_seconds is not None and seconds_since_last >= self.every_seconds)

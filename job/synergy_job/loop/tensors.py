@@ -25,11 +25,11 @@ class TensorSizes:
 def tensor_sizes(model: Any) -> TensorSizes | None:
     """Sizes of a PyTorch module's parameters, or of the tensors whose bytes are listed.
 
-    A module is known by its `parameters()`; each of them has `numel()` and `element_size()`. Those that are not trained
-    (`requires_grad` false) are sent to nobody and do not count, nor do empty ones, which stand for parameters that are
-    kept elsewhere (DeepSpeed's ZeRO-3). None, with one warning in the log, for a module of which nothing is left: sizes
-    are a hint for placement, and no reason not to train. Sizes above 2^50 bytes are scaled down, their ratio is kept.
-    Raises ValueError for what is neither a module nor a list of whole numbers above 0.
+    A module is known by its `parameters()`; each of them has `numel()` and `element_size()`. Parameters that are not
+    trained (`requires_grad` false) are not sent and do not count. Empty ones do not count either: they are placeholders
+    for parameters that are kept elsewhere (DeepSpeed's ZeRO-3). None, with one warning in the log, for a module of
+    which nothing is left: sizes are a hint for placement, and no reason not to train. Sizes above 2^50 bytes are scaled
+    down, their ratio is kept. Raises ValueError for anything but a module or a list of whole numbers above 0.
     """
     if not callable(getattr(model, "parameters", None)):
         return _bounded(_of_list(model))

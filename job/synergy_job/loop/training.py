@@ -23,6 +23,7 @@ from synergy_job.loop.pauses import Pauses
 from synergy_job.loop.rate import RateWindow
 from synergy_job.loop.rules import EXIT_YIELDED
 from synergy_job.loop.script import Script, listening
+from synergy_job.loop.sent import SentMeter
 from synergy_job.loop.signals import Signals
 from synergy_job.loop.termination import write_checkpoint_failure, write_termination_message
 
@@ -56,6 +57,7 @@ class Training(Generic[T]):
         self._length = Length(worker)
         self._script = Script(self._length.finish, self._pauses)
         self._ended_early: str | None = None
+        self._sent: SentMeter | None = None
         self._fence = self._make_fence()
         self._gang = self._make_gang()
         self._reporter = self._make_reporter()
@@ -78,6 +80,7 @@ class Training(Generic[T]):
                 raise SystemExit(EXIT_YIELDED)
             self._pauses.resumed()
             self._length.begin()
+            self._sent = SentMeter(self._step, self._worker.world_size)
             if self._reporter is not None:
                 self._reporter.start()
             with listening(self._script):
@@ -257,7 +260,15 @@ class Training(Generic[T]):
             paused_seconds=round(self._worker.paused_seconds + self._pauses.seconds(time.monotonic()), 3),
             metrics=self._script.metrics or None,
             ended_early=self._ended_early,
+            **self._sent_by_step(),
         )
+
+    def _sent_by_step(self) -> dict[str, int]:
+        """What is seen of a model that the job does not tell."""
+        if self._sizes is not None or self._sent is None:
+            return {}
+        sent = self._sent.per_step(self._step, self._gang.peers)
+        return {} if sent is None else {"sent_bytes_per_step": sent, "world_size": self._worker.world_size}
 
     def _step_seconds(self) -> float:
         rate = self._rate.steps_per_second(self._training_time())

@@ -20,8 +20,8 @@ class ResumableLoader:
     """The batches of a `DataLoader` over a map-style data set, as a `SeekableLoader`.
 
     The order of the samples, and the random numbers that making a batch takes, follow from the seed of `order`, the
-    epoch and the batch's number. They depend neither on the number of loader processes nor on where a run began. Making
-    batches leaves the generators of this process as they were, so that training draws the same numbers in any case.
+    epoch and the batch's number. They do not depend on the number of loader processes or on where a run began. Making
+    batches leaves the generators of this process as they were. Training thus draws the same numbers in any case.
     """
 
     def __init__(self, loader: Any, order: Order | None = None) -> None:
@@ -83,7 +83,7 @@ def resumable(loader: Any, order: Order) -> Any:
 
 
 class _Keys:
-    """In the place of the sampler: what the data set is asked for in the running epoch."""
+    """In the place of the sampler: the batches of the running epoch."""
 
     def __init__(self, length: int) -> None:
         self.keys: list[Any] = []

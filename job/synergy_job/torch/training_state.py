@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Part(Protocol):
-        """A module, an optimizer, a scheduler, a scaler, or anything else that tells and takes its state."""
+        """A module, an optimizer, a scheduler, a scaler, or anything else with `state_dict` and `load_state_dict`."""
 
         def state_dict(self) -> Any:
             """All that changes while it trains."""
@@ -163,7 +163,7 @@ def _loaded(name: str) -> Any:
 
 
 def _own(part: Any) -> Part:
-    """The module within a wrapper for data-parallel training, so that a checkpoint fits with and without it."""
+    """The module within a wrapper for data-parallel training: a checkpoint fits with and without the wrapper."""
     wrappers = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
     own: Part = part.module if isinstance(part, wrappers) else part
     return own

@@ -1,7 +1,7 @@
 """The wanted content of the three Secrets, derived from their current content and the time. Pure.
 
 An authority is trusted everywhere for `overlap` before it signs, and for the same time after another has replaced it.
-Nobody therefore meets a certificate of an authority that it does not trust. A worker keeps the authorities of the time
+So no component meets a certificate of an authority that it does not trust. A worker keeps the authorities of the time
 of its creation, kube-scheduler those of its start.
 """
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from synergy_operator.views.settings import FENCE_SECONDS, WorkerSettings
-from synergy_service.settings import EnvironmentReader
+from synergy_operator.views.settings import DCGM_INTERVAL_SECONDS, FENCE_SECONDS, HOST_IP, WorkerSettings
+from synergy_service.settings import ConfigError, EnvironmentReader
 
 LEAST_FENCE_SECONDS: Final = 10
 MOST_FENCE_SECONDS: Final = 3600
@@ -24,6 +24,8 @@ class Environment:
     health_port: int = 8080
     fence_seconds: int = FENCE_SECONDS
     metrics_port: int = 8081
+    dcgm_url: str = ""
+    dcgm_interval_seconds: float = DCGM_INTERVAL_SECONDS
     _cached: tuple[float, WorkerSettings] | None = field(default=None, repr=False)
 
     def settings(self) -> WorkerSettings:
@@ -31,7 +33,15 @@ class Environment:
         changed = self.ca_file.stat().st_mtime
         if self._cached is None or self._cached[0] != changed:
             pem = self.ca_file.read_text(encoding="ascii")
-            found = WorkerSettings(self.profiler_image, self.extender_url, pem, self.priority_class, self.fence_seconds)
+            found = WorkerSettings(
+                self.profiler_image,
+                self.extender_url,
+                pem,
+                self.priority_class,
+                self.fence_seconds,
+                self.dcgm_url,
+                self.dcgm_interval_seconds,
+            )
             self._cached = (changed, found)
         return self._cached[1]
 
@@ -58,4 +68,14 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
         ),
         health_port=read.port("SYNERGY_HEALTH_PORT", 8080, least=1),
         metrics_port=read.port("SYNERGY_METRICS_PORT", 8081),
+        dcgm_url=_dcgm_url(read),
+        dcgm_interval_seconds=read.positive("SYNERGY_DCGM_INTERVAL_S", DCGM_INTERVAL_SECONDS, most=3600),
     )
+
+
+def _dcgm_url(read: EnvironmentReader) -> str:
+    """Where profile runs find the dcgm-exporter of their node."""
+    url = read.text("SYNERGY_DCGM_URL", "")
+    if url and not url.startswith(("http://", "https://")):
+        raise ConfigError(f"SYNERGY_DCGM_URL is {url!r}: give an address such as http://{HOST_IP}:9400/metrics")
+    return url

@@ -1,4 +1,4 @@
-"""How often reasons for waiting are told: each is a write and an event, and a plan can change thousands at once."""
+"""How often reasons for waiting are written: each is a write and an event, and a plan can change thousands at once."""
 
 import time
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from synergy_operator.job.waiting import WAITING
 from synergy_operator.views.metadata import Key
 
 PER_SECOND: Final = 20.0
-"""Reasons told in a second, of all jobs together."""
+"""Reasons written per second, of all jobs together."""
 APART_SECONDS: Final = 60.0
-"""Between two reasons told of one job."""
+"""Seconds between two reasons of one job."""
 
 
 class WaitingTurns:
-    """Gives each job whose reason for waiting has changed a turn to tell it. `clock` gives monotonic seconds."""
+    """Decides when the changed reason of each waiting job is written. `clock` gives monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -36,7 +36,7 @@ class WaitingTurns:
         return max(0.0, self._turns[key] - now)
 
     def carried_out(self, key: Key, actions: tuple[Action, ...]) -> None:
-        """Note whether the actions have told a reason for waiting of the job."""
+        """Note whether the actions write a reason for waiting of the job."""
         if any(isinstance(action, PostEvent) and action.reason in WAITING for action in actions):
             self._told[key] = self._clock()
             self._turns.pop(key, None)

@@ -1,7 +1,7 @@
 """The events of a status change: few, each a step in the job's life or something to act on.
 
-They follow from the difference between two statuses, so whoever writes the second one posts each event once. The list
-of reasons determines which reasons lead to an event.
+They follow from the difference between two statuses, so the writer of the second one posts each event once. The list of
+reasons determines which reasons lead to an event.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ from synergy_operator.run.step import reason_of
 
 
 def events(old: TrainingJobStatus, new: TrainingJobStatus) -> tuple[PostEvent, ...]:
-    """The events of the change from `old` to `new`. What ends a run and also stands in a condition is posted once."""
+    """The events of the change from `old` to `new`. A reason that ends a run and is also in a condition is posted
+    once."""
     once: dict[Reason, Finding] = {}
     for finding in (*_of_runs(old, new), *_of_conditions(old, new)):
         once.setdefault(finding.reason, finding)

@@ -1,7 +1,7 @@
 """TrainingJobs so large that their status no longer fits: the operator cannot record anything about them.
 
 A job's owner can cause this at any time, with labels, annotations or a longer template. Without a status the run could
-be neither revoked nor closed. The operator therefore deletes its pods, which needs no status.
+not be revoked or closed. The operator therefore deletes its pods, which needs no status.
 """
 
 from synergy_api.reasons import Reason, say

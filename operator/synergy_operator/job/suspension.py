@@ -8,7 +8,7 @@ from synergy_api.timestamps import format_time, parse_time
 def with_suspension(service: ServiceStatus, phase: Phase, now: float) -> ServiceStatus:
     """The accounting with the start of a suspension while it lasts, and with its duration after it.
 
-    Both are part of the write that changes the phase, so a crash neither counts a suspension twice nor loses it.
+    Both are part of the write that changes the phase, so a crash does not count a suspension twice or lose it.
     """
     since = service.suspended_since
     if (phase == "Suspended") == (since is not None):

@@ -24,7 +24,7 @@ WAITING: Final = frozenset(_TOLD) - UNSATISFIABLE
 
 
 def never_runs(queue: QueueStatus | None) -> Finding | None:
-    """Why the job can never run as things stand; None if waiting can help."""
+    """Why the job can never run at present; None if waiting can help."""
     return _finding(queue, UNSATISFIABLE)
 
 

@@ -7,7 +7,7 @@ from synergy_operator.views.job import JobView
 
 
 def cache_environment(job: JobView, spec: TrainingJobSpec, share: PodShare) -> dict[str, str]:
-    """Environment variables that tell the library its cache size. Empty if the job's own need is unknown."""
+    """Environment variables with the size of the library's cache. Empty if the job's own need is unknown."""
     own = working_set(job, spec, share.gpus)
     if own is None:
         return {}

@@ -57,6 +57,8 @@ class Additions:
     volumes: Sequence[Mapping[str, Any]] = ()
     mounts: Sequence[Mapping[str, Any]] = ()
     command: Sequence[str] = ()
+    pod_fields: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the first container with a field of its pod, such as status.hostIP; those of `env` may name them."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     most_grace_seconds: int | None = None
     """The longest grace period that the pod may have. A user who deletes a pod gets the pod's own, so a longer one
@@ -134,7 +136,7 @@ def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], add
     }
     # A resize must never restart the training container, whatever the template says.
     container["resizePolicy"] = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in share.quantities]
-    container["env"] = _environment(container.get("env") or [], additions.env)
+    container["env"] = _environment(container.get("env") or [], additions.env, additions.pod_fields)
     library = {"name": _LIBRARY_VOLUME, "mountPath": LIBRARY_PATH, "readOnly": True}
     container["volumeMounts"] = [*(container.get("volumeMounts") or []), library, *map(dict, additions.mounts)]
     if additions.command:
@@ -146,17 +148,20 @@ def _without_gpus(amounts: Mapping[str, Any] | None) -> Object:
     return {name: amount for name, amount in (amounts or {}).items() if name not in names.GPU_RESOURCES}
 
 
-def _environment(given: Sequence[Mapping[str, Any]], ours: Mapping[str, str]) -> list[Object]:
-    """The operator's variables first, so that the template's can refer to them. PYTHONPATH keeps the template's value
-    at the end."""
-    kept = [dict(entry) for entry in given if entry["name"] not in ours]
+def _environment(
+    given: Sequence[Mapping[str, Any]], ours: Mapping[str, str], pod_fields: Mapping[str, str]
+) -> list[Object]:
+    """The operator's variables come first: the template's can refer to them. PYTHONPATH keeps the template's value at
+    the end."""
+    kept = [dict(entry) for entry in given if entry["name"] not in ours and entry["name"] not in pod_fields]
     path = LIBRARY_PATH
     for entry in kept:
         if entry["name"] == "PYTHONPATH":
             entry["name"] = _USER_PYTHONPATH
             path = f"{LIBRARY_PATH}:$({_USER_PYTHONPATH})"
+    fields = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": at}}} for name, at in pod_fields.items()]
     variables = [{"name": name, "value": value} for name, value in ours.items()]
-    return [*variables, *kept, {"name": "PYTHONPATH", "value": path}]
+    return [*fields, *variables, *kept, {"name": "PYTHONPATH", "value": path}]
 
 
 def _pinned(affinity: Mapping[str, Any], node: str) -> Object:

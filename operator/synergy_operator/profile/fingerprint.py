@@ -18,6 +18,7 @@ def fingerprint(spec: TrainingJobSpec) -> str:
     - How much of it runs at once: GPUs and batch size.
     - What bounds the matrix, and how precise it is: data set, resource maximum, CPU step, measured steps, or the
       matrices that the user provided.
+    - That kernels are looked at one by one, if the user wants it.
     """
     profile = spec.profile
     parts = {
@@ -31,6 +32,7 @@ def fingerprint(spec: TrainingJobSpec) -> str:
         "cpuStep": profile.cpu_step,
         "steps": [profile.warmup_steps, profile.steps],
         "mode": profile.mode,
+        **({"counters": profile.counters} if profile.counters == "Nsight" else {}),
         "matrices": [matrix.to_wire() for matrix in profile.matrices] if profile.mode == "Provided" else [],
     }
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)

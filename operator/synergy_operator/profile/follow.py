@@ -1,6 +1,6 @@
 """One step of an open profile run: one batch Job after another on the granted node, each for one point.
 
-The points stand in the status and in the pods of finished Jobs. The next point follows from them alone, so a series
+The points are in the status and in the pods of finished Jobs. The next point follows from them alone, so a series
 continues where it was after a restart of the operator or the loss of its GPUs.
 """
 
@@ -154,10 +154,16 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
         target,
         attempt=attempt,
         settings=series.observed.settings,
+        counted=_counted(series, target),
         most_grace_seconds=series.observed.cluster.max_checkpoint_seconds,
     )
     accounting = series.service.model_copy(update={"run": series.number})
     return _step(series, _measuring(series, pod_share.amounts.cpu_millis), accounting, CreateJob(series.number, job))
+
+
+def _counted(series: OpenSeries, target: Target) -> bool:
+    """The run reads GPU counters and what is sent: the first one with all CPU, where the GPU has the most to do."""
+    return series.size is not None and target == Target(series.size.ceiling_millis)
 
 
 def _wait(series: OpenSeries) -> ProfileStep:

@@ -41,7 +41,7 @@ def with_results(
     A failed check of the memory model is recorded and not repeated, for example where storage is too slow for the time
     of a run. The job can do without it.
     """
-    points, unchecked = list(profile.points), list(profile.unchecked)
+    points, unchecked, traffic = list(profile.points), list(profile.unchecked), profile.traffic
     for job, pod in jobs:
         result = result_of(job, pod)
         if job.fingerprint != profile.fingerprint or (pod is not None and not holds_for(profile, spec, pod)):
@@ -53,7 +53,7 @@ def with_results(
         ):
             unchecked.append(size.gpu_type)
         if isinstance(result, MeasuredPoint) and pod is not None:
-            memory = pod.amounts.memory_bytes
+            memory, traffic = pod.amounts.memory_bytes, result.traffic or traffic
             if job.target.hit_rate is not None:
                 memory = memory_of(job.target.hit_rate, spec, size, tuple(points))
             points = with_run(
@@ -66,7 +66,7 @@ def with_results(
                 job=job.name,
                 measured_at=format_time(pod.main.finished_at if pod.main.finished_at is not None else now),
             )
-    return profile.model_copy(update={"points": points, "unchecked": unchecked})
+    return profile.model_copy(update={"points": points, "unchecked": unchecked, "traffic": traffic})
 
 
 def concluded(profile: ProfileStatus, spec: TrainingJobSpec, size: ProfileSize) -> ProfileStatus:

@@ -20,7 +20,7 @@ from synergy_operator.views.annotations import (
 )
 from synergy_operator.views.batch_job import Target
 from synergy_operator.views.job import JobView
-from synergy_operator.views.settings import WorkerSettings
+from synergy_operator.views.settings import HOST_IP, WorkerSettings
 
 ATTEMPTS: Final = 2
 """How often a point is tried before the profile fails."""
@@ -28,6 +28,7 @@ ATTEMPTS: Final = 2
 _LONGEST_NAME: Final = 63
 _MARK: Final = 8
 _START_SECONDS: Final = 600
+_HOST_IP_VARIABLE: Final = "SYNERGY_HOST_IP"
 _KEEP_SECONDS: Final = 3600
 
 
@@ -61,10 +62,12 @@ def profile_job(
     *,
     attempt: int,
     settings: WorkerSettings,
+    counted: bool = False,
     most_grace_seconds: int | None = None,
 ) -> Manifest:
     """The Job of one run of a point: one pod on the granted node, with the point's CPU and the full memory of the
-    series. `most_grace_seconds` bounds the grace period of its template.
+    series. `most_grace_seconds` bounds the grace period of its template. A `counted` run reads GPU counters as the spec
+    says, and what the workers send each other.
 
     Less memory is not measured with a smaller limit but with a hit rate that the library simulates.
     """
@@ -79,11 +82,21 @@ def profile_job(
         "--warmup-steps": profile.warmup_steps,
         "--steps": profile.steps,
         "--timeout": profile.timeout_seconds,
+        "--counters": profile.counters if counted else "Off",
+        "--workers": share.gpus if counted else 1,
     }
+    twice = counted and profile.counters == "Nsight"
     words = [word for option, value in options.items() for word in (option, str(value))]
+    counters = _counter_environment(settings) if counted and profile.counters == "Auto" else {}
     additions = Additions(
-        env={**rendezvous("127.0.0.1", 0, 1, share.gpus), **identity(job, spec, run), **_storage_environment(target)},
+        env={
+            **rendezvous("127.0.0.1", 0, 1, share.gpus),
+            **identity(job, spec, run),
+            **_storage_environment(target),
+            **counters,
+        },
         command=["python3", "-m", "synergy_profiler", *words, *regex_option(spec), "--"],
+        pod_fields={_HOST_IP_VARIABLE: "status.hostIP"} if counters else {},
         most_grace_seconds=most_grace_seconds,
     )
     metadata = pod_metadata(spec.template, labels, share)
@@ -98,7 +111,7 @@ def profile_job(
         },
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": profile.timeout_seconds + _START_SECONDS,
+            "activeDeadlineSeconds": (1 + twice) * profile.timeout_seconds + _START_SECONDS,
             "ttlSecondsAfterFinished": _KEEP_SECONDS,
             "template": {
                 "metadata": metadata,
@@ -109,13 +122,23 @@ def profile_job(
 
 
 def _storage_environment(target: Target) -> dict[str, str]:
-    """Variables that tell the library how to read the data; empty if all of it counts as in memory."""
+    """Variables that set how the library reads the data; empty if all of it counts as in memory."""
     found = {}
     if target.hit_rate is not None:
         found["SYNERGY_PROFILE_HIT_RATE"] = str(target.hit_rate)
     if target.storage_bytes_per_s is not None:
         found["SYNERGY_STORAGE_BYTES_PER_S"] = str(target.storage_bytes_per_s)
     return found
+
+
+def _counter_environment(settings: WorkerSettings) -> dict[str, str]:
+    """Where the node's dcgm-exporter is and how often it collects; empty if none is set."""
+    if not settings.dcgm_url:
+        return {}
+    return {
+        "SYNERGY_DCGM_URL": settings.dcgm_url.replace(HOST_IP, f"$({_HOST_IP_VARIABLE})"),
+        "SYNERGY_DCGM_INTERVAL_S": f"{settings.dcgm_interval_seconds:g}",
+    }
 
 
 def _annotations(target: Target) -> dict[str, str]:

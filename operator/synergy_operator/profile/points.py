@@ -1,13 +1,15 @@
 """The measured points of a series: how results join them, and how precise they are."""
 
 from collections.abc import Iterable
-from typing import Final, Literal
+from dataclasses import asdict
+from dataclasses import fields as fields_of
+from typing import Any, Final, Literal
 
 from synergy_api.parts.profile import MeasuredUsage, ProfileConfidence, ProfilePoint, ProfileRun
 from synergy_core.profiling.confidence import PointRun, estimates, run_to_run
 from synergy_core.profiling.memory_check import model_error
 from synergy_core.profiling.memory_model import MemoryModel, steps_per_s
-from synergy_operator.profile.result import MeasuredPoint
+from synergy_operator.profile.result import GpuUse, MeasuredPoint
 from synergy_operator.profile.size import ProfileSize
 from synergy_operator.views.batch_job import Target
 
@@ -16,6 +18,7 @@ Points = tuple[ProfilePoint, ...]
 TOO_UNCERTAIN: Final = 0.25
 """From this uncertainty or memory error on, the profile says that it is not reliable."""
 _HIGH, _FAIR = 0.05, 0.15
+_MEANS: Final = ("gpu_compute", "gpu_bandwidth", "gpu_occupancy", "gpu_utilization", "gpu_memory_utilization")
 
 
 def is_cpu_point(point: ProfilePoint) -> bool:
@@ -50,8 +53,6 @@ def with_run(
     speed, error = float(f"{result.steps_per_second:.6g}"), float(f"{result.relative_error:.3g}")
     runs.append(ProfileRun(steps_per_second=speed, relative_error=error, job=job))
     largest, model = result.tensors or ((old.largest_tensor_bytes, old.model_bytes) if old else (None, None))
-    gpu = result.gpu
-    found = [m for m in (gpu.memory_bytes if gpu else None, old.gpu_memory_bytes if old else None) if m is not None]
     mean = sum(run.steps_per_second for run in runs) / len(runs)
     within = sum((run.relative_error * run.steps_per_second) ** 2 for run in runs) ** 0.5 / len(runs) / mean
     points[at : at + 1] = [
@@ -68,9 +69,7 @@ def with_run(
             largest_tensor_bytes=largest,
             model_bytes=model,
             epoch_steps=result.epoch_steps or (old.epoch_steps if old else None),
-            gpu_compute=_mean_with(old.gpu_compute if old else None, len(runs) - 1, gpu.compute if gpu else None),
-            gpu_bandwidth=_mean_with(old.gpu_bandwidth if old else None, len(runs) - 1, gpu.bandwidth if gpu else None),
-            gpu_memory_bytes=max(found, default=None),
+            **_gpu_fields(old, len(runs) - 1, result.gpu),
             client_thread_percent=_least_threads(old, client_thread_percent),
             runs=runs,
             job=job,
@@ -104,20 +103,56 @@ def _mean_with(old: float | None, runs: int, new: float | None) -> float | None:
     return float(f"{(old * runs + new) / (runs + 1):.4g}")
 
 
+def _gpu_fields(old: ProfilePoint | None, runs: int, new: GpuUse | None) -> dict[str, Any]:
+    """What a point says of its GPUs after `runs` runs and one more.
+
+    Figures of one source are averaged. Those by counters replace utilisation, and a run without counters changes
+    nothing of them but the memory.
+    """
+    if new is None or old is None or old.gpu_source is None:
+        return _kept(old) if new is None else _told(new)
+    memory = max(new.memory_bytes, old.gpu_memory_bytes or 0)
+    if old.gpu_source != new.source:
+        fields = _kept(old) if new.source == "Utilization" else _told(new)
+        return {**fields, "gpu_memory_bytes": memory}
+    fields = _told(new)
+    for name in _MEANS:
+        fields[name] = _mean_with(getattr(old, name), runs, fields[name])
+    return {**fields, "gpu_memory_bytes": memory}
+
+
+def _told(new: GpuUse) -> dict[str, Any]:
+    return {f"gpu_{name}": value for name, value in asdict(new).items()}
+
+
+def _kept(old: ProfilePoint | None) -> dict[str, Any]:
+    return (
+        {} if old is None else {f"gpu_{field.name}": getattr(old, f"gpu_{field.name}") for field in fields_of(GpuUse)}
+    )
+
+
 def usage_of(points: Iterable[ProfilePoint], gpu_type: str) -> MeasuredUsage | None:
     """What the job uses of a GPU of this type when it is alone there; None if it was not sampled.
 
-    Compute and bandwidth are those of the fastest point, where CPU limits the job the least. Memory is the maximum.
+    Compute and bandwidth are those of the fastest point, where CPU limits the job the least, among the points with
+    counters if there are any. Memory is the maximum.
     """
     known = [point for point in points if point.gpu_type == gpu_type and point.gpu_compute is not None]
     if not known:
         return None
-    fastest = max(known, key=lambda point: (point.steps_per_second, point.cpu_millis))
+    counted = [point for point in known if point.gpu_source not in (None, "Utilization")]
+    fastest = max(counted or known, key=lambda point: (point.steps_per_second, point.cpu_millis))
+    problems = [point.gpu_problem for point in known if point.gpu_problem]
     return MeasuredUsage(
         gpu_type=gpu_type,
         compute=fastest.gpu_compute or 0.0,
         bandwidth=fastest.gpu_bandwidth or 0.0,
         memory_bytes=max(point.gpu_memory_bytes or 0 for point in known),
+        source=fastest.gpu_source or "Utilization",
+        occupancy=fastest.gpu_occupancy,
+        utilization=fastest.gpu_utilization,
+        memory_utilization=fastest.gpu_memory_utilization,
+        problem="" if counted or not problems else problems[-1],
     )
 
 

@@ -13,6 +13,8 @@ from pydantic import (
     WrapValidator,
 )
 
+from synergy_api.parts.profile import UsageSource
+from synergy_api.parts.traffic import Traffic
 from synergy_api.reasons import Reason
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_operator.views.pod import ContainerView
@@ -39,6 +41,25 @@ class _Gpu(_Message):
     compute: Annotated[float, Field(ge=0, le=1)]
     bandwidth: Annotated[float, Field(ge=0, le=1)]
     memory_bytes: Annotated[int, Field(ge=0, le=_MOST_BYTES)]
+    source: UsageSource = "Utilization"
+    occupancy: Annotated[float | None, Field(ge=0, le=1)] = None
+    utilization: Annotated[float | None, Field(ge=0, le=1)] = None
+    memory_utilization: Annotated[float | None, Field(ge=0, le=1)] = None
+    problem: Annotated[str, Field(max_length=512)] = ""
+
+
+_Bytes = Annotated[int, Field(ge=1, le=_MOST_BYTES)]
+
+
+class _Traffic(_Message):
+    source: Literal["Sockets", "NCCL"]
+    workers: Annotated[int, Field(ge=2, le=1 << 16)]
+    bytes_per_step: _Bytes
+    model_bytes: _Bytes
+    sending_seconds: Annotated[float | None, Field(ge=0)] = None
+    message_bytes: _Bytes | None = None
+    largest_message_bytes: _Bytes | None = None
+    overlap: Annotated[float | None, Field(ge=0, le=1)] = None
 
 
 def _or_none(value: object, parse: ValidatorFunctionWrapHandler) -> object:
@@ -59,6 +80,7 @@ class _Measured(_Message):
     model_bytes: int | None = None
     epoch_steps: Annotated[int | None, Field(ge=1, le=_MOST_STEPS), WrapValidator(_or_none)] = None
     gpu: Annotated[_Gpu | None, WrapValidator(_or_none)] = None
+    traffic: Annotated[_Traffic | None, WrapValidator(_or_none)] = None
 
     @property
     def tensors(self) -> tuple[int, int] | None:
@@ -82,11 +104,16 @@ _MESSAGE: Final[TypeAdapter[_Measured | _Failed]] = TypeAdapter(
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """What the run used of its GPUs: fractions of the time, and bytes."""
+    """What the run used of its GPUs: parts from 0 to 1, and bytes."""
 
     compute: float
     bandwidth: float
     memory_bytes: int
+    source: UsageSource = "Utilization"
+    occupancy: float | None = None
+    utilization: float | None = None
+    memory_utilization: float | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +128,7 @@ class MeasuredPoint:
     """Bytes of the model's largest tensor, and of all of its tensors."""
     epoch_steps: int | None = None
     gpu: GpuUse | None = None
+    traffic: Traffic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,5 +160,6 @@ def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
         message.cached,
         message.tensors,
         message.epoch_steps,
-        None if gpu is None else GpuUse(gpu.compute, gpu.bandwidth, gpu.memory_bytes),
+        None if gpu is None else GpuUse(**gpu.model_dump()),
+        None if message.traffic is None else Traffic(**message.traffic.model_dump()),
     )

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from synergy_api.parts.profile import ProfileRequest, SensitivityMatrix
+from synergy_api.parts.profile import MeasuredUsage, ProfileRequest, SensitivityMatrix
 from synergy_api.quantity import byte_count
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec
@@ -127,6 +128,7 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
         matrices=profile.matrices,
         confidence=profile.confidence,
         usage=profile.usage,
+        traffic=profile.traffic or (old.spec.traffic if old and old.spec else None),
         measured_at=max(times, default=format_time(now)),
     )
     return PublishProfile(name, published.to_wire(), old.version if old else "")
@@ -142,7 +144,12 @@ def finished_series(profile: ProfileStatus, spec: TrainingJobSpec) -> ProfileSta
         return ProfileState(profile, yes(say(Reason.PROFILE_KNOWN, name=name)))
     kinds = ", ".join(sorted({point.gpu_type for point in profile.points}))
     points = sum(is_cpu_point(point) for point in profile.points)
-    return ProfileState(profile, yes(say(Reason.PROFILE_MEASURED, points=points, gpu_types=kinds)))
+    facts: dict[str, Any] = {"points": points, "gpu_types": kinds}
+    uncounted = _without_counters(profile) if spec.sharing.allowed else None
+    if uncounted is not None:
+        facts |= {"gpu_type": uncounted.gpu_type, "problem": uncounted.problem}
+        return ProfileState(profile, yes(say(Reason.USAGE_WITHOUT_COUNTERS, **facts)))
+    return ProfileState(profile, yes(say(Reason.PROFILE_MEASURED, **facts)))
 
 
 def _unreliable(profile: ProfileStatus) -> Finding | None:
@@ -170,6 +177,11 @@ def _understated(profile: ProfileStatus, spec: TrainingJobSpec) -> Finding | Non
             facts = {"gpu_type": stated.gpu_type, "told": stated.memory, "measured": f"{-(-took // (1 << 20))}Mi"}
             return say(Reason.USAGE_UNDERSTATED, **facts)
     return None
+
+
+def _without_counters(profile: ProfileStatus) -> MeasuredUsage | None:
+    """A usage that is utilisation although counters were asked for; None if there is none."""
+    return next((usage for usage in profile.usage if usage.source == "Utilization" and usage.problem), None)
 
 
 def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> ProfileState:
@@ -230,4 +242,4 @@ def _with_known(profile: ProfileStatus, known: ThroughputProfileSpec | None) -> 
     usage = [*profile.usage, *(item for item in known.usage if item.gpu_type in added)]
     matrices = [*profile.matrices, *new]
     update = {"matrices": matrices, "confidence": confidence, "usage": usage, "image_digest": digest}
-    return profile.model_copy(update=update)
+    return profile.model_copy(update={**update, "traffic": profile.traffic or known.traffic})

@@ -19,7 +19,7 @@ def open_allocation(status: TrainingJobStatus) -> Allocation | None:
 
 
 def lost_place(status: TrainingJobStatus, service: ServiceStatus) -> Allocation:
-    """A stand-in for the allocation of the newest run, which somebody deleted.
+    """A substitute for the allocation of the newest run, which a user deleted.
 
     It is Released. Its shares are those of the workers in the status, so a missing worker still counts as missing.
     """

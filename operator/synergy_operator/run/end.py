@@ -1,7 +1,7 @@
 """Accounting at the end of a run: attained service, counts, and the earliest time of the next run.
 
-One status write closes a run. The API server refuses it if the job has changed since. A crash therefore neither loses
-service nor counts it twice.
+One status write closes a run. The API server refuses it if the job has changed since. A crash therefore does not lose
+service or count it twice.
 """
 
 from collections.abc import Iterable

@@ -38,7 +38,7 @@ def unbound_reason(pod: PodView) -> str:
     if pod.unschedulable:
         return pod.unschedulable
     if pod.gates:
-        return f"spec.template has the scheduling gate {pod.gates[0]}, which nobody has removed"
+        return f"spec.template has the scheduling gate {pod.gates[0]}, which has not been removed"
     return "kube-scheduler has not bound it; it ignores pods whose resource claims do not exist"
 
 

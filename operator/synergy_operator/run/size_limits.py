@@ -1,7 +1,7 @@
 """Bounds for the plan that follow from refused resizes, recorded in `status.sizeLimits`.
 
 The API server refuses a resize (quota), the kubelet refuses it for good (Infeasible), or the kubelet cannot free memory
-that stays in use. If the resize was to grow a resource, growth was refused, otherwise shrinking. The bounds hold for
+that stays in use. If the resize grows a resource, the refusal is of growth, otherwise of shrinking. The bounds hold for
 the whole gang, since a gang trains as fast as its slowest worker. The other workers give back what they got already.
 """
 

@@ -45,8 +45,8 @@ class JobView:
 def only_progress(before: JobView | None, after: JobView) -> bool:
     """True if nothing changed but the progress that rank 0 reports.
 
-    No decision follows from progress alone. What the operator learns from reports stands in other fields too, or is
-    read when a run ends.
+    No decision follows from progress alone. What the operator learns from reports is in other fields too, or is read
+    when a run ends.
     """
     if before is None or before.uid != after.uid:
         return False

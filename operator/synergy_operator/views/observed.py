@@ -23,7 +23,7 @@ class Observed:
     - `candidates` are the jobs that ask to be measured, by fingerprint. The job itself may be among them.
     - `resizable` is false if the API server cannot resize pods.
     - `partners` are the worker pods of the jobs that share its GPU.
-    - `told_in` is after how many seconds a new reason for waiting may be told.
+    - `told_in` is the number of seconds after which a new reason for waiting may be written.
     """
 
     job: JobView

@@ -32,8 +32,8 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A client with the user's rights, and the namespace that was asked for. `tell` gets what is left out of an
-    answer, as a sentence."""
+    """A client with the user's rights, and the namespace that was asked for. `tell` gets a sentence about what is left
+    out of an answer."""
 
     client: KubeClient
     namespace: str | None
@@ -50,7 +50,7 @@ class Cluster:
         return read(await self.client.get(TRAINING_JOBS, name, self.own_namespace))
 
     async def jobs(self, namespace: str | None) -> list[SeenJob]:
-        """TrainingJobs of a namespace, or of all where it is None; those that cannot be read are told."""
+        """TrainingJobs of a namespace, or of all where it is None; `tell` gets those that cannot be read."""
         found: list[SeenJob] = []
         async for page in self.client.pages(TRAINING_JOBS, namespace):
             jobs, unreadable = read_all(page)

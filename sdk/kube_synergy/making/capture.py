@@ -125,7 +125,7 @@ class _Capture:
 
 
 def _check(function: Any, inner: Any) -> None:
-    """Refuse what has no source that stands on its own."""
+    """Refuse a function without a source of its own."""
     if isinstance(inner, type) and function is inner:
         return
     name = getattr(inner, "__qualname__", type(inner).__name__)

@@ -7,6 +7,7 @@ from math import inf
 from synergy_core.model.snapshot import Allocation
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Segment
+from synergy_simulator.engine.rounds.clock import RoundClock
 from synergy_simulator.engine.run import Run
 from synergy_simulator.engine.usage import Usage
 
@@ -14,23 +15,25 @@ from synergy_simulator.engine.usage import Usage
 class Holding:
     """The jobs that hold GPUs. `running` is by name and must not be changed; `segments` are recorded if asked for."""
 
-    def __init__(self, usage: Usage, options: Options) -> None:
+    def __init__(self, usage: Usage, options: Options, rounds: RoundClock) -> None:
         self.running: dict[str, Run] = {}
         self.segments: list[Segment] = []
         self._usage = usage
         self._options = options
-        self._ends: list[tuple[float, str]] = []
+        self._rounds = rounds
+        self._ends: list[tuple[float, float, str]] = []
+        """When an end is seen, when it is, and whose."""
 
     def next_end_s(self) -> float:
-        """When the next job ends if nothing changes; infinity while none runs."""
-        while self._ends and self._is_outdated(*self._ends[0]):
+        """When the next end is seen if nothing changes; infinity while no job runs."""
+        while self._ends and self._is_outdated(*self._ends[0][1:]):
             heapq.heappop(self._ends)
         return self._ends[0][0] if self._ends else inf
 
     def ended(self, now: float) -> Iterator[Run]:
-        """The jobs that end until `now`, in order. Each must leave before the next is asked for."""
+        """The jobs whose ends are seen until `now`, in order. Each must leave before the next is requested."""
         while self._ends and self._ends[0][0] <= now:
-            end, name = heapq.heappop(self._ends)
+            _, end, name = heapq.heappop(self._ends)
             run = self.running.get(name)
             if run is not None and run.ends_at == end:
                 yield run
@@ -45,7 +48,7 @@ class Holding:
         run.segment_from = run.held_from = now
         self._usage.add(allocation, 1)
         run.resume(steps_per_s)
-        heapq.heappush(self._ends, (run.ends_at, run.task.name))
+        self._await_end(run, now)
 
     def give(self, run: Run, allocation: Allocation, steps_per_s: float, now: float) -> None:
         """The job begins to run, moves, or is resized."""
@@ -62,7 +65,10 @@ class Holding:
             run.held_from = now
         self._usage.add(allocation, 1)
         run.hold(allocation, now, steps_per_s)
-        heapq.heappush(self._ends, (run.ends_at, run.task.name))
+        self._await_end(run, now)
+
+    def _await_end(self, run: Run, now: float) -> None:
+        heapq.heappush(self._ends, (self._rounds.seen(run.ends_at, now), run.ends_at, run.task.name))
 
     def leave(self, run: Run, now: float) -> None:
         """The job gives back what it holds."""

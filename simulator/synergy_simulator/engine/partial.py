@@ -1,7 +1,7 @@
 """Jobs that the planner has matrices of for some GPU types only: it estimates the others, and learns while they run.
 
-What a job really does stays as its task says; which types it is measured on before hangs on its model's name, so that
-different models are measured on different types (Gavel, section 3.3: partial profiling).
+What a job really does stays as its task says; the types that it is measured on first depend on its model's name.
+Different models are thus measured on different types (Gavel, section 3.3: partial profiling).
 """
 
 from collections.abc import Iterable, Mapping

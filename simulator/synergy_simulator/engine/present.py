@@ -9,7 +9,7 @@ from synergy_simulator.engine.run import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """Nodes and jobs at one moment. `runs` stand as they are at `now`; the simulation moves them on."""
+    """Nodes and jobs at one moment. `runs` are as at `now`; the simulation moves them on."""
 
     now: float
     rounds: RoundClock

@@ -20,9 +20,9 @@ class Error:
     mean: float
     """Mean absolute error of what a model keeps of its speed."""
     of_the_mean: float
-    """The same, were the mean of all reference pairs told of each."""
+    """The same if each prediction were the mean of all reference pairs."""
     right: float
-    """Part of the pairs of which it is told rightly whether sharing gains."""
+    """Fraction of the pairs for which the prediction says rightly whether sharing gains."""
 
 
 def profiled(table: PairTable, *, references: int, beside: int, seed: int) -> Estimator:

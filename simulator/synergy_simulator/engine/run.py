@@ -167,6 +167,7 @@ class Run:
             model=task.family,
             batch_size=task.batch_size,
             model_bytes=task.model_bytes,
+            overlap=task.overlap,
             preemption_cost_s=self._preemption_cost_s,
             sharing=bool(task.usage),
             sharing_across_tenants=bool(task.usage),
@@ -258,7 +259,9 @@ class Run:
             return known
         if model_bytes is None or link is None or steps_per_s <= 0:
             return 1.0
-        here, least = (all_reduce.spread_speed(model_bytes, steps_per_s, link, n) for n in (nodes, fewest))
+        here, least = (
+            all_reduce.spread_speed(model_bytes, steps_per_s, link, n, self.task.overlap) for n in (nodes, fewest)
+        )
         return here / least
 
     def leave(self, now: float) -> None:

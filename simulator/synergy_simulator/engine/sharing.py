@@ -47,7 +47,7 @@ def read_usages(path: Path) -> Usages:
     for row in table.rows():
         model = row.text("model")
         if model in found:
-            raise row.bad("model", f"{model} stands there twice; give each model once")
+            raise row.bad("model", f"{model} occurs twice; give each model once")
         found[model] = Usage(
             compute=_percent(row, "gpu_util"),
             bandwidth=_percent(row, "gmem_util"),

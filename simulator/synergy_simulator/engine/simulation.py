@@ -87,7 +87,7 @@ class _Simulation:
         self._planned_at = -inf
         self._fill_at = inf
         self._usage = Usage(workload.cluster)
-        self._holding = Holding(self._usage, options)
+        self._holding = Holding(self._usage, options, self._rounds)
         self._running = self._holding.running
         self._execution = PlanExecution(self._holding, self._together, self._partial)
         self._runs: list[Run] = []
@@ -145,8 +145,8 @@ class _Simulation:
 
     def _next_event(self) -> float:
         tasks = self._workload.tasks
-        arrival = tasks[self._coming].arrival_s if self._coming < len(tasks) else inf
-        moment = min(arrival, self._holding.next_end_s(), self._fill_at, self._next_round())
+        arrival = self._rounds.seen(tasks[self._coming].arrival_s) if self._coming < len(tasks) else inf
+        moment = min(max(self._now, arrival), self._holding.next_end_s(), self._fill_at, self._next_round())
         if moment == inf and self._until_s < inf:
             return inf
         if moment == inf:
@@ -172,7 +172,7 @@ class _Simulation:
 
     def _arrive_due(self) -> bool:
         tasks, before = self._workload.tasks, self._coming
-        while self._coming < len(tasks) and tasks[self._coming].arrival_s <= self._now:
+        while self._coming < len(tasks) and self._rounds.seen(tasks[self._coming].arrival_s) <= self._now:
             self._arrive(tasks[self._coming])
             self._coming += 1
         return self._coming > before
@@ -187,7 +187,7 @@ class _Simulation:
             link_bytes_per_s=self._options.plan.link_bytes_per_s,
             tells_spread=self._options.plan.placement_sensitive,
         )
-        run.since = task.arrival_s
+        run.since = min(task.arrival_s, self._now)
         self._admit(run)
 
     def _admit(self, run: Run) -> None:
@@ -219,6 +219,7 @@ class _Simulation:
         return ended
 
     def _end(self, run: Run) -> None:
+        finish_s = run.ends_at
         self._holding.leave(run, self._now)
         self._settled = False
         if run.profiling_s:
@@ -227,7 +228,7 @@ class _Simulation:
             self._queue_changed = True
             return
         name = run.task.name
-        run.finish_s = self._now
+        run.finish_s = finish_s
         del self._active[name]
         self._usage.wanted_gpus -= run.task.gpus
         self._contention[name] = (self._contention[name][0], self._usage.contention_s)

@@ -57,7 +57,7 @@ class Awaited:
         self._done = 0
 
     def finish(self, name: str) -> None:
-        """Count a finished job, and tell the caller."""
+        """Count a finished job, and notify the caller."""
         self._done += 1
         if self._awaited is None or name in self._awaited:
             self.left -= 1

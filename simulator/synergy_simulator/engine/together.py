@@ -56,7 +56,7 @@ class Together:
         return learnt
 
     def _speed(self, profile: Profile) -> Speed:
-        """The matrix is kept, so that no other comes to have its id."""
+        """The matrix is kept: no other can get its id."""
         known = self._speeds.get(id(profile))
         if known is None:
             known = self._speeds[id(profile)] = (profile, Speed(profile))

@@ -6,14 +6,17 @@ moment of the past, one after the other (the circular block bootstrap of Politis
 several days, a block begins at the hour of the day that it is drawn for.
 
 The past is itself one of those that could have been, and a short one says little about the rate of arrivals. So a draw
-first draws a past, as many blocks as the past has, and then the future from these blocks alone (the predictive
-bootstrap of Harris, 1989). The farther a draw looks ahead and the shorter the past is, the more the draws differ.
+first draws a past, half as many blocks as the past has, and then the future from these blocks alone (the predictive
+bootstrap of Harris, 1989, with m out of n blocks). Half, because a mean of few blocks that resemble their neighbours
+is less certain than one of as many independent ones. The farther a draw looks ahead and the shorter the past is, the
+more the draws differ.
 """
 
 import random
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from synergy_core.model.snapshot import PastJob, Profile, Snapshot
@@ -24,6 +27,9 @@ DAY_S: Final = 86_400.0
 _SHORTEST_S: Final = 3_600.0
 _BLOCKS: Final = 8
 """So many blocks at least make up the past, or there would be little to draw from."""
+
+_KNOWN: Final = 0.5
+"""So many blocks a draw knows, as a part of those that make up the past."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ def past_of(
     """The past arrivals as tasks that can come again. `known` are the tasks of the snapshot's jobs by name.
 
     A task has the matrices of its model and GPUs (`model_profiles`), else those of a job of the snapshot that arrived
-    at the same moment with as many GPUs. Where neither tells, its speed follows from its time from arrival to end, as
+    at the same moment with as many GPUs. If neither is known, its speed follows from its time from arrival to end, as
     if it had not waited; a job of which that is not known either is left out.
     """
     present = {(task.arrival_s, task.gpus): task for task in known.values()}
@@ -91,30 +97,46 @@ def _task(
 def lasting_s(past: Past, seed: str) -> float:
     """For how long jobs go on coming as in the past, seconds; the same seed draws the same.
 
-    Nobody says so. What has lasted for s seconds lasts for more than x further ones with probability s / (s + x), if
-    the present is no special moment of the whole (Gott, 1993). An hour of history does not tell of next week.
+    The history does not say so. What has lasted for s seconds lasts for more than x further ones with probability s /
+    (s + x), if the present is no special moment of the whole (Gott, 1993). An hour of history says nothing about next
+    week.
     """
     chance = random.Random(f"lasting {seed}").random()  # noqa: S311 - no secret
     return past.span_s * chance / (1.0 - chance)
 
 
-def drawn(past: Past, now: float, until_s: float, seed: str) -> Iterator[Task]:
-    """Arrivals after `now` and up to `until_s`, in their order. The same seed draws the same."""
+def drawn(
+    past: Past, now: float, until_s: float, seed: str, step_s: Callable[[float], float] = lambda _moment: 0.0
+) -> Iterator[Task]:
+    """Arrivals after `now` and up to `until_s`, in their order. The same seed draws the same.
+
+    The simulation holds GPUs for at least `step_s` of a moment. Of shorter jobs only as many come as make the same load
+    when each of them takes so long.
+    """
     if not past.tasks or past.span_s <= 0:
         return
     chance = random.Random(seed)  # noqa: S311 - no secret
     length = min(DAY_S, max(_SHORTEST_S, past.span_s / _BLOCKS), past.span_s)
     times = [task.arrival_s for task in past.tasks]
-    known = [chance.random() for _ in range(max(1, round(past.span_s / length)))]
+    known = [chance.random() for _ in range(max(1, round(_KNOWN * past.span_s / length)))]
     begin, number = now, 0
     while begin < until_s:
         source = _source(past, begin, chance.choice(known))
         for task in _block(past, times, source, length):
             arrival = begin + (task.arrival_s - source) % past.span_s
-            if now < arrival <= until_s:
+            if not now < arrival <= until_s:
+                continue
+            stretched = _stretch(task, step_s(arrival))
+            if stretched == 1.0 or chance.random() * stretched < 1.0:
                 number += 1
-                yield replace(task, name=f"drawn-{number}", arrival_s=arrival)
+                yield replace(task, name=f"drawn-{number}", arrival_s=arrival, steps=task.steps * stretched)
         begin += length
+
+
+def _stretch(task: Task, least_s: float) -> float:
+    """How many times longer the task is if it takes `least_s` at its share; 1 if it is not shorter."""
+    alone_s = task.steps / task.share_steps_per_s if task.share_steps_per_s > 0.0 else inf
+    return max(1.0, least_s / alone_s)
 
 
 def _source(past: Past, begin: float, part: float) -> float:

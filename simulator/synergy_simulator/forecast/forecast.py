@@ -20,14 +20,17 @@ from synergy_simulator.workloads.workload import Task, Workload
 Times = dict[str, tuple[float, float]]
 """Next start and end by job; infinite: not within the horizon."""
 _FINEST: Final = 512
-_COARSEST: Final = 4
-_JOBS: Final = 4000
+_COARSEST: Final = 3
+_JOBS: Final = 3000
 """Rounds of the usual length before rounds grow (`RoundClock`). More jobs get fewer of them, because their plans take
 longer."""
 _EXACT: Final = 250
 """With so many jobs at most, the future without arrivals is simulated with rounds of the usual length throughout."""
 _LONGER: Final = 2.0
 """The horizon with arrivals, as a multiple of the time that the last job takes without arrivals."""
+
+_STOPS: Final = 0.1
+"""For each draw so many futures in which no further job comes: arrivals may stop, and no past tells when."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +120,8 @@ class Forecaster:
         """The times with one draw of arrivals, less the `delays`."""
         now, until = self._snapshot.now, self.until_s
         come_until = min(until, now + lasting_s(self.past, seed))
-        found = self._times(tuple(drawn(self.past, now, come_until, seed)), until, self._fine)
+        rounds = self._beginning.rounds(self._fine)
+        found = self._times(tuple(drawn(self.past, now, come_until, seed, rounds.step_s)), until, self._fine)
         delays = self.delays
         return {
             name: (max(now, start - delays[name][0]), max(now, end - delays[name][1]))
@@ -145,7 +149,7 @@ class Forecaster:
             now=self._snapshot.now,
             draws=len(times),
             arrivals="history" if times else "none",
-            jobs=tuple(self._jobs(alone, times or [alone])),
+            jobs=tuple(self._jobs(alone, [*times, *[alone] * round(_STOPS * len(times))] or [alone])),
         )
 
     def _jobs(self, alone: Times, times: Sequence[Times]) -> Iterator[JobForecast]:

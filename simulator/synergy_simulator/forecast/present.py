@@ -67,12 +67,16 @@ class Beginning:
                 self.unknown[job.name] = reason
         self._awaited = frozenset(self.tasks.keys() - self.unknown.keys())
 
+    def rounds(self, fine: int | None) -> RoundClock:
+        """The rounds from the snapshot's moment on; with `fine`, later rounds are longer."""
+        return RoundClock(self._options.round_s, self._snapshot.now, fine)
+
     def present(self, *, fine: int | None = None) -> Present:
         """The jobs at the snapshot's moment. With `fine`, later rounds are longer."""
         runs = tuple(self._run(job) for job in self._snapshot.jobs)
         return Present(
             now=self._snapshot.now,
-            rounds=RoundClock(self._options.round_s, self._snapshot.now, fine),
+            rounds=self.rounds(fine),
             nodes=self._snapshot.nodes,
             runs=runs,
             awaited=self._awaited,
@@ -179,6 +183,7 @@ def task_of(job: Job, pools: Sequence[Pool], config: PlanConfig) -> Task:
         weight=job.weight,
         skew=job.skew,
         model_bytes=job.model_bytes,
+        overlap=job.overlap,
         spread_speed=job.spread_speed,
         spread_speeds=job.spread_speeds,
         usage=job.usage,

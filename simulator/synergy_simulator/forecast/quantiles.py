@@ -7,7 +7,7 @@ from typing import Final
 
 _HELD: Final = 0.8
 _SAME_S: Final = 1.0
-"""Draws that differ by less tell the same time."""
+"""Draws that differ by less give the same time."""
 
 
 @dataclass(frozen=True, slots=True)

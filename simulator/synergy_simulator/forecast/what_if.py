@@ -1,6 +1,6 @@
 """The effect of a new job, added or removed nodes, or another policy: two futures side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from statistics import fmean
@@ -98,16 +98,16 @@ def what_if(
     draws: int = 20,
     seed: int = 0,
     horizon_s: float | None = None,
+    between: Callable[[], None] = lambda: None,
 ) -> tuple[Future, Future]:
-    """The futures without and with the change. They have no arrivals, or with `history` the median of draws. Raises
-    FieldError naming the wrong option."""
+    """The futures without and with the change. They have no arrivals, or with `history` the median of draws. `between`
+    is called once the first is found. Raises FieldError naming the wrong option."""
     as_is, other = options_of_change(snapshot, change)
     after = replace(changed(snapshot, change), round_s=other.round_s)
     own = {job.name for job in snapshot.jobs}
-    return (
-        _future(snapshot, as_is, history, own, draws=draws, seed=seed, horizon_s=horizon_s),
-        _future(after, other, history, own, draws=draws, seed=seed, horizon_s=horizon_s),
-    )
+    first = _future(snapshot, as_is, history, own, draws=draws, seed=seed, horizon_s=horizon_s)
+    between()
+    return first, _future(after, other, history, own, draws=draws, seed=seed, horizon_s=horizon_s)
 
 
 def compared(before: Snapshot, after: Snapshot) -> tuple[Future, Future]:

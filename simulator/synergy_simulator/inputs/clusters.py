@@ -150,7 +150,7 @@ class _Reader:
         names = [pool.name for pool in pools]
         for index, name in enumerate(names):
             if name in names[:index]:
-                raise self._bad(listed.value[index], f"pools[{index}].name", f"{name!r} is there twice")
+                raise self._bad(listed.value[index], f"pools[{index}].name", f"{name!r} occurs twice")
         return Cluster(pools)
 
     def _root(self) -> yaml.MappingNode:
@@ -193,7 +193,7 @@ class _Reader:
             if name not in known:
                 raise self._bad(value, path, unknown_field(name, known))
             if name in seen:
-                raise self._bad(value, path, "stands there twice; give it once")
+                raise self._bad(value, path, "occurs twice; give it once")
             seen.add(name)
 
     def _text_of(self, node: yaml.Node, field: str) -> str:

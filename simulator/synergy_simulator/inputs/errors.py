@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class InputLocation:
-    """Where something stands: a file, the line in it where that is known, and the field."""
+    """The position of an input: a file, the line in it where that is known, and the field."""
 
     file: str
     line: int | None = None

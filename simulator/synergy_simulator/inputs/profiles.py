@@ -37,7 +37,7 @@ def read_profiles(path: Path) -> ProfileTable:
     reader = _Reader(str(path))
     text = read_text(path)
     try:
-        document = json.loads(text, object_pairs_hook=reader.without_twins)
+        document = json.loads(text, object_pairs_hook=reader.unique_keys)
     except json.JSONDecodeError as error:
         raise InputError(InputLocation(str(path), error.lineno), f"not JSON: {error.msg}") from None
     if not isinstance(document, dict) or not document:
@@ -58,12 +58,12 @@ class _Reader:
     def bad(self, field: str, problem: str) -> InputError:
         return InputError(InputLocation(self._file, None, field), problem)
 
-    def without_twins(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique_keys(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """An object of the file; JSON would silently keep the last of two equal keys."""
         document = dict(pairs)
         if len(document) != len(pairs):
-            twin = next(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
-            raise self.bad(twin, "stands there twice in one object; give each its own")
+            repeated = next(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
+            raise self.bad(repeated, "occurs twice in one object; give each its own")
         return document
 
     # The native table

@@ -87,7 +87,7 @@ class Table:
             raise InputError(InputLocation(self._file, 1), "is empty; the first line must name the columns")
         for index, name in enumerate(self.columns):
             if name in self.columns[:index]:
-                raise InputError(InputLocation(self._file, 1, name), "stands there twice; name each column once")
+                raise InputError(InputLocation(self._file, 1, name), "occurs twice; name each column once")
 
     def require(self, needed: Collection[str], allowed: Collection[str]) -> None:
         """Raise InputError where a needed column is missing or one is there that is not known."""

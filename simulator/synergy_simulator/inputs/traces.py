@@ -20,7 +20,7 @@ class TraceJob:
     arrival_s: float
     gpus: int
     model: str | None
-    """None where the trace does not tell: a model is drawn from the workload split."""
+    """None if the trace does not say: a model is drawn from the workload split."""
     steps: int | None = None
     duration_s: float | None = None
     """Seconds at the GPU-proportional share of the reference GPU type."""
@@ -33,11 +33,11 @@ class TraceJob:
     model_bytes: int | None = None
     """What all-reduce training sends in a step."""
     spread_speed: float | None = None
-    """Part of its speed that is left on more nodes than it must have; None: as `model_bytes` and the link tell."""
+    """Part of its speed that is left on more nodes than it must have; None: as `model_bytes` and the link determine."""
     checkpoint_bytes: int = 0
     """What a preemption has to write and to read."""
     place: InputLocation
-    """Where it stands, for errors."""
+    """Its position, for errors."""
 
 
 _NATIVE = ("job_id", "arrival_s", "gpus", "model", "steps")
@@ -122,7 +122,7 @@ def read_trace(path: Path) -> list[TraceJob]:
 def trace_of(rows: Sequence[Mapping[str, object]]) -> list[TraceJob]:
     """The jobs of a trace in memory: rows with the columns of the native table. Raises InputError by line.
 
-    None and NaN stand for a value that is not given.
+    None and NaN mean that a value is not given.
     """
     columns = list(dict.fromkeys(column for row in rows for column in row))
     text = io.StringIO()

@@ -40,7 +40,7 @@ _OF_SEEDS = (
     ("cost", "cost", 1.0),
     ("missed SLOs", "slo_violations", 1.0),
 )
-"""Names, fields of `Metrics` and units of what is told of several seeds."""
+"""Names, fields of `Metrics` and units of the figures over several seeds."""
 
 
 def _of_seeds(found: Interval, scale: float) -> str:
@@ -92,5 +92,5 @@ def _off_by(metrics: Metrics) -> str:
 
 
 def unit_of(longest_s: float) -> tuple[str, float]:
-    """A unit in which two digits behind the point tell short traces apart too, and its seconds."""
+    """A unit in which two decimals also distinguish short traces, and its seconds."""
     return ("h", _HOUR) if longest_s >= 10 * _HOUR else ("min", 60.0) if longest_s >= 600.0 else ("s", 1.0)

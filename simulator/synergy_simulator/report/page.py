@@ -91,7 +91,7 @@ def _charts(summaries: Sequence[Summary]) -> list[Chart]:
 
 
 def _jcts(summaries: Sequence[Summary], what: str) -> Chart:
-    """The JCTs that the figures tell, as bars."""
+    """The JCTs of the figures, as bars."""
     unit, seconds = unit_of(max(one.metrics.makespan_s for one in summaries))
     names = ("average", "median", "95th pct", "99th pct")
     lines = []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 COLOURS: Final = 8
-"""Colours of the page's style sheet: those of Okabe and Ito, which people with colour blindness tell apart."""
+"""Colours of the page's style sheet: those of Okabe and Ito, which people with colour blindness can distinguish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Style:
     colour: int
     """Number of the colour in the style sheet."""
     variant: int
-    """Number of the dashes and the marker: tells series of one colour apart."""
+    """Number of the dashes and the marker: distinguishes series of one colour."""
 
 
 def styles_of(labels: Iterable[tuple[str, str]]) -> dict[str, Style]:

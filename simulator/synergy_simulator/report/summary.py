@@ -118,7 +118,7 @@ def _points(series: Sequence[UsageMoment], end: float, outcome: Outcome) -> list
 
 
 def _spread(moment: UsageMoment, until: float, sums: list[list[float]], start: float, width: float) -> None:
-    """Add a stretch of the series to the buckets that it lies in."""
+    """Add a stretch of the series to the buckets that it covers."""
     values = (moment.gpus, moment.cpu_millis, moment.memory_bytes, moment.waiting)
     at = moment.at
     while at < until:

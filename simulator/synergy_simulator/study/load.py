@@ -40,7 +40,7 @@ def load(
         profiles: matrices, or `built-in`. Without, no job is sensitive to CPU and memory.
         cluster: pools of nodes; it has to be given.
         jobs: the window (first, behind the last) of the trace's jobs; None: all.
-        split: parts of image, language and speech models drawn for jobs whose trace tells none (Synergy, section 5.1).
+        split: parts of image, language and speech models drawn for jobs whose trace names none (Synergy, section 5.1).
         seed: of what is drawn.
         usage: what models do to a GPU, or `built-in`; jobs of these models may share GPUs.
         unconsolidated: jobs on more nodes than they need are as slow as the profiles say.

@@ -72,7 +72,7 @@ class Result:
 
     @property
     def summary(self) -> Summary:
-        """What a report shows; the simulation is to be recorded."""
+        """What a report shows; the simulation must be recorded."""
         return summarize(self.label, self.outcome)
 
     def report(self, title: str) -> str:

@@ -139,8 +139,8 @@ def drawn(
 ) -> list[TraceJob]:
     """`count` jobs whose steps follow from their durations on V100s. Without a load all arrive at 0.
 
-    `models`: of these job types only. `important`: part of the jobs that have a weight of 5. What is drawn comes from
-    one stream each, so that traces of one seed differ only in what is asked to differ.
+    `models`: of these job types only. `important`: part of the jobs that have a weight of 5. Each draw comes from a
+    stream of its own: traces of one seed differ only in what the caller varies.
     """
     lengths, sizes, kinds, gaps, weights = (
         random.Random(f"gavel-{seed}-{what}")  # noqa: S311 - a workload, not a secret

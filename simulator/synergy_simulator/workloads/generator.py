@@ -57,8 +57,8 @@ def generate(
     """`count` jobs whose models are drawn from `models` by the split. Without a load all arrive at 0 (a static trace).
 
     Durations at the proportional share are 10^x minutes, x uniform in [1.5, 3] for 80 % and in [3, 4] for 20 %;
-    arrivals are a Poisson process. Jobs, models, sizes and arrivals come from one stream each, so that traces of one
-    seed differ only in what is asked to differ.
+    arrivals are a Poisson process. Jobs, models, sizes and arrivals come from one stream each: traces of one seed
+    differ only in what the caller varies.
     """
     lengths, sizes, gaps = (random.Random(f"{seed}-{what}") for what in ("lengths", "sizes", "gaps"))  # noqa: S311
     arrival = 0.0

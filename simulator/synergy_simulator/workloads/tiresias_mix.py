@@ -1,8 +1,9 @@
 """Traces like those of Tiresias' evaluation (section 5.1, tables 3 and 6, appendix A).
 
-`scaled_down`: the 480 jobs that the paper scaled down from a production trace to 60 GPUs. What it tells is kept: how
-many jobs have how many GPUs, that each of the ten models has 48 jobs, the shares of the four bins, 2 minutes to 2
-hours, 30 s between arrivals in the mean. What it does not: within a bin the logarithm of the training time is uniform.
+`scaled_down`: the 480 jobs that the paper scaled down from a production trace to 60 GPUs. What the paper states is
+kept: how many jobs have how many GPUs, that each of the ten models has 48 jobs, the shares of the four bins, 2 minutes
+to 2 hours, 30 s between arrivals in the mean. What it does not: within a bin the logarithm of the training time is
+uniform.
 
 `production_like`: any number of jobs with the same GPU counts and a heavy tail. Nine in ten are log-normal with a
 median of 5 minutes (and a minute at least, as in appendix A); one in ten takes 4 to 8 hours, its logarithm uniform.

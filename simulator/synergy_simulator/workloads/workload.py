@@ -26,7 +26,7 @@ class Task:
     gpus: int
     model: str
     steps: float
-    """Work; not rounded, so that a duration of a trace is kept exactly."""
+    """Work; not rounded: a duration of a trace is kept exactly."""
     profiles: Mapping[str, Profile]
     """One object for all tasks of a model with so many GPUs, which the planner makes use of."""
     share_steps_per_s: float
@@ -38,10 +38,12 @@ class Task:
     slo_s: float | None = None
     skew: float = 0.1
     model_bytes: int | None = None
+    overlap: float | None = None
+    """Part of a step during which it sends for nothing; None: not measured."""
     """What all-reduce training sends in a step."""
     spread_speed: float | None = None
-    """Part of its speed that is left when it lies on more nodes than it must; None: as `model_bytes` and the link tell,
-    where both are known, else all."""
+    """Fraction of its speed on more nodes than necessary; None: from `model_bytes` and the link if both are known, else
+    all."""
     spread_speeds: Mapping[str, float] = field(default_factory=dict)
     """The same by GPU type; on types that are not there `spread_speed` counts."""
     checkpoint_bytes: int = 0
@@ -79,7 +81,7 @@ def build_workload(
     """Join a trace with profiles. Raises InputError that names the line of the trace.
 
     Without profiles no job is sensitive to CPU and memory; the trace must then give durations. `unconsolidated`: jobs
-    whose `spread_speed` the trace does not tell have that of the profiles.
+    without `spread_speed` in the trace have that of the profiles.
     """
     known = _Known(profiles, cluster, unconsolidated=unconsolidated)
     workload = Workload(tuple(_task(job, known, cluster) for job in trace), cluster)
@@ -89,7 +91,7 @@ def build_workload(
 def _with_pairs(workload: Workload, tables: Mapping[str, PairTable]) -> Workload:
     """The workload whose jobs of one GPU share it at the speeds that were measured.
 
-    A table has no speed for what does not fit into a GPU's memory, so that a pool need not tell how much it has.
+    A table has no speed for what does not fit into a GPU's memory, so a pool need not state its memory.
     """
     types = {
         gpu_type: tables[gpu_type.lower()] for gpu_type in workload.cluster.gpu_types if gpu_type.lower() in tables
@@ -104,7 +106,7 @@ def _with_pairs(workload: Workload, tables: Mapping[str, PairTable]) -> Workload
 
 
 def with_usages(workload: Workload, usages: Mapping[str, Usage]) -> Workload:
-    """The workload whose jobs share GPUs where their models' usage is told."""
+    """The workload whose jobs may share GPUs if their models' usage is known."""
     types = workload.cluster.gpu_types
     tasks = [
         replace(task, usage=dict.fromkeys(types, usages[task.model])) if task.model in usages else task

@@ -438,3 +438,11 @@ def test_all_namespaced_objects_are_in_the_releases_namespace(objects: Rendered)
     for (kind, _), item in objects.items():
         expected = None if kind in cluster else NAMESPACE
         assert item["metadata"].get("namespace") == expected
+
+
+def test_profile_runs_read_the_exporter_that_the_values_name(objects: Rendered, render: Render) -> None:
+    assert "SYNERGY_DCGM_URL" not in {item["name"] for item in _container(objects, "operator")["env"]}
+    found = render("operator.dcgmExporter.url=http://{hostIP}:9400/metrics", "operator.dcgmExporter.intervalSeconds=1")
+    env = {item["name"]: item["value"] for item in _container(found, "operator")["env"]}
+    assert env["SYNERGY_DCGM_URL"] == "http://{hostIP}:9400/metrics"
+    assert env["SYNERGY_DCGM_INTERVAL_S"] == "1"

@@ -121,3 +121,18 @@ def test_a_proxy_is_trusted_only_with_its_secret(render: Render, objects: Render
     (container,) = _pod(given)["containers"]
     folder = next(mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "proxy")
     assert environment["SYNERGY_DASHBOARD_PROXY_SECRET_FILE"] == f"{folder}/secret"
+
+
+def test_users_may_ask_it_through_the_api_server_and_nothing_but_it(render: Render, objects: Rendered) -> None:
+    role, binding = objects["Role", f"{NAME}-asked"], objects["RoleBinding", f"{NAME}-asked"]
+    (rule,) = role["rules"]
+    assert rule == {
+        "apiGroups": [""], "resources": ["services/proxy"], "resourceNames": [f"{NAME}:http"], "verbs": ["get"],
+    }  # fmt: skip
+    assert "http" in [port["name"] for port in objects["Service", NAME]["spec"]["ports"]]
+    assert [one["name"] for one in binding["subjects"]] == ["system:authenticated"]
+    narrowed = render("dashboard.askedBy={ml,ops}")["RoleBinding", f"{NAME}-asked"]
+    assert [(one["kind"], one["name"]) for one in narrowed["subjects"]] == [("Group", "ml"), ("Group", "ops")]
+    closed = render(arguments=("--set-json=dashboard.askedBy=[]",))
+    assert ("Role", f"{NAME}-asked") not in closed
+    assert ("RoleBinding", f"{NAME}-asked") not in closed

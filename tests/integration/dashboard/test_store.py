@@ -96,13 +96,33 @@ def test_usage_counts_what_lies_in_the_time_asked_for(store: Store) -> None:
     assert store.usage(HOUR, 4 * HOUR, {"team"}) == [
         Usage(
             tenant="vision", namespace="team", gpu_hours=4.0, waiting_hours=1.0, gained_gpu_hours=2.0, runs=2,
-            preemptions=1,
+            preemptions=1, jobs=1, finished=0,
         )
     ]  # fmt: skip
     rows = store.usage(HOUR, 4 * HOUR, None)
     assert [(row.tenant, row.gpu_hours, row.gained_gpu_hours) for row in rows] == [
         ("speech", 6.0, 0.0), ("vision", 4.0, 2.0),
     ]  # fmt: skip
+
+
+def test_usage_counts_jobs_that_were_there_and_those_that_ended(store: Store) -> None:
+    jobs = (job(finished_s=2 * HOUR), job("u2", created_s=HOUR), job("u3", created_s=9 * HOUR))
+    store.apply([Facts(jobs=(*jobs, job("u4", deleted_s=0.5 * HOUR, finished_s=0.4 * HOUR)))])
+    (row,) = store.usage(HOUR, 4 * HOUR, None)
+    assert (row.jobs, row.finished, row.gpu_hours, row.runs) == (2, 1, 0.0, 0)
+
+
+def test_waits_are_those_that_began_in_the_time(store: Store) -> None:
+    waits = [
+        WaitNow(uid=uid, at_s=at_s, reason=reason)
+        for uid, at_s, reason in (("u1", 5.0, "A"), ("u1", 10.0, "B"), ("u2", 12.0, "A"), ("u1", 20.0, "C"))
+    ]
+    store.apply([Facts(jobs=(job(), job("u2", namespace="b")))])
+    for one in waits:
+        store.apply([Facts(waits=(one,))])
+    found = [(of.uid, wait.reason) for of, wait in store.waits(10.0, 20.0, None)]
+    assert found == [("u1", "B"), ("u2", "A")]
+    assert [wait.reason for _, wait in store.waits(0.0, 99.0, {"b"})] == ["A"]
 
 
 def test_a_reason_that_stays_is_one_wait(store: Store) -> None:

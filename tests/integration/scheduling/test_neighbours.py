@@ -13,8 +13,7 @@ from support.on_cluster.neighbours import DAEMON_SETS, bound, daemon_set, foreig
 from support.on_cluster.observer import Observer
 from support.programs import run
 from support.waiting import eventually
-from synergy_devcluster import FakeNodes
-from synergy_devcluster.node import gpus
+from synergy_devcluster import FakeNodes, gpus
 from synergy_devcluster.node.kwok import node_names
 from synergy_kube import KubeClient
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS

@@ -27,6 +27,10 @@ class ListServer:
         self.patches: list[Object] = []
         self.logs: dict[str, str] = {}
         """What pods have printed, by their names."""
+        self.record: dict[str, tuple[int, bytes]] = {}
+        """What the dashboard answers through the proxy for Services, by path below /api/v1/; empty: there is none."""
+        self.asked: list[tuple[str, str]] = []
+        """Queries and tokens that came to the dashboard."""
 
     def get(self, path: str) -> tuple[int, Object]:
         """The answer to a GET."""
@@ -43,6 +47,14 @@ class ListServer:
             message = f'{parts[-2]}.kube-synergy.dev "{parts[-1]}" not found'
             return 404, {"code": 404, "reason": "NotFound", "message": message}
         return 200, found
+
+    def from_service(self, path: str, query: str, token: str) -> tuple[int, bytes]:
+        """The answer to a GET that goes through the proxy for Services."""
+        if not self.record:
+            status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "services/proxy is forbidden"}
+            return 403, json.dumps(status).encode()
+        self.asked.append((query, token))
+        return self.record.get(path, (404, b'{"error": "there is nothing"}'))
 
     def patch(self, path: str, body: Object, *, dry: bool) -> tuple[int, Object]:
         """The answer to a merge patch of a cluster-wide object."""
@@ -68,8 +80,14 @@ def serving(server: ListServer, folder: Path) -> Iterator[Path]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            *_, pod, last = urlsplit(self.path).path.split("/")
-            if last == "log" and pod in server.logs:
+            asked = urlsplit(self.path)
+            *_, pod, last = asked.path.split("/")
+            _, proxied, path = asked.path.partition("/services/kube-synergy-dashboard:http/proxy/api/v1/")
+            if proxied:
+                token = self.headers.get("X-Synergy-Token", "")
+                code, text = server.from_service(path, asked.query, token)
+                self._send(code, "application/json", text)
+            elif last == "log" and pod in server.logs:
                 self._send(200, "text/plain", server.logs[pod].encode())
             elif last == "log":
                 self._answer(400, {"code": 400, "reason": "BadRequest", "message": f"{pod} is waiting to start"})

@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 from support.dashboard.world import World
-from synergy_dashboard.api import answers
+from synergy_dashboard.api import answers, future_answers
 from synergy_dashboard.facts import Usage, UseSample
 
 ROUND_S = 300.0
@@ -22,7 +22,7 @@ def policy(world: World) -> answers.Policy:
         "profiling": {"maxGpuPercent": 10, "maxPoints": 8},
     }
     ends = (world.now // ROUND_S + 1) * ROUND_S
-    return answers.Policy(name="default", mechanism="tune", round_s=ROUND_S, round_ends_s=ends, spec=spec)
+    return answers.Policy(name="2d-las", mechanism="tune", round_s=ROUND_S, round_ends_s=ends, spec=spec)
 
 
 def cluster(world: World, hidden: int = 0) -> answers.ClusterPage:
@@ -156,17 +156,19 @@ def tenants(world: World, since_s: float) -> answers.TenantsPage:
     return answers.TenantsPage(now=world.now, since_s=since_s, tenants=pages, hidden=0)
 
 
-def helped(namespace: str, name: str) -> answers.HelpAnswer:
+def helped(namespace: str, name: str) -> future_answers.HelpAnswer:
     """`GET jobs/NAMESPACE/NAME/help`: another type helps, and a node more."""
     step = f'kubectl patch trainingjob {name} -n {namespace} --type merge -p \'{{"spec":{{"gpuTypes":[]}}}}\''
-    other = answers.Remedy(kind="gpuTypes", told="allow T4 too", gets="4 T4 GPUs on 1 node, 32 CPU, 240Gi", step=step)
-    more = answers.Remedy(
+    other = future_answers.Remedy(
+        kind="gpuTypes", told="allow T4 too", gets="4 T4 GPUs on 1 node, 32 CPU, 240Gi", step=step
+    )
+    more = future_answers.Remedy(
         kind="node", told="one node more with 8 A100 GPUs", gets="4 A100 GPUs on 1 node, 48 CPU, 480Gi", step=""
     )
-    return answers.HelpAnswer(planned=True, starts_anyway=False, remedies=[other, more], complete=False)
+    return future_answers.HelpAnswer(planned=True, starts_anyway=False, remedies=[other, more], complete=False)
 
 
-def what_if(world: World, asked: answers.WhatIfRequest) -> answers.WhatIfAnswer:
+def what_if(world: World, asked: future_answers.WhatIfRequest) -> future_answers.WhatIfAnswer:
     """`POST what-if`: sooner with more nodes, later with fewer."""
     more = sum((asked.add_nodes or {}).values()) - len(asked.remove_nodes or ()) - len(asked.drain_nodes or ())
     factor = 1 - 0.06 * more - (0.04 if asked.policy else 0) + (0.03 if asked.add_job else 0)
@@ -175,7 +177,7 @@ def what_if(world: World, asked: answers.WhatIfRequest) -> answers.WhatIfAnswer:
         start, end = world.now + 400 * place, world.now + 400 * place + 8000
         moved = world.now + 400 * place * factor
         jobs.append(
-            answers.WhatIfJob(
+            future_answers.WhatIfJob(
                 job=f"{row.namespace}/{row.job}",
                 start_s=(start, moved),
                 finish_s=(end, None if place % 11 == 10 else moved + 8000 * factor),
@@ -183,10 +185,10 @@ def what_if(world: World, asked: answers.WhatIfRequest) -> answers.WhatIfAnswer:
         )
     if asked.add_job is not None:
         end = world.now + 26_000
-        jobs.append(answers.WhatIfJob(job="vision/added", start_s=(None, world.now + 900), finish_s=(None, end)))
-    return answers.WhatIfAnswer(
-        as_is=answers.Totals(avg_jct_s=41_000, makespan_s=190_000, gpu_utilization=0.87),
-        what_if=answers.Totals(avg_jct_s=41_000 * factor, makespan_s=190_000 * factor, gpu_utilization=0.84),
+        jobs.append(future_answers.WhatIfJob(job="vision/added", start_s=(None, world.now + 900), finish_s=(None, end)))
+    return future_answers.WhatIfAnswer(
+        as_is=future_answers.Totals(avg_jct_s=41_000, makespan_s=190_000, gpu_utilization=0.87),
+        what_if=future_answers.Totals(avg_jct_s=41_000 * factor, makespan_s=190_000 * factor, gpu_utilization=0.84),
         jobs=jobs,
         seconds=1.84,
     )

@@ -22,7 +22,7 @@ import synergy_dashboard.web
 from support.dashboard import answers as made
 from support.dashboard import job_page as dashboard_job
 from support.dashboard.world import World, make_world, step
-from synergy_dashboard.api import answers
+from synergy_dashboard.api import answers, future_answers
 from synergy_view import assets
 
 STATIC = Path(str(resources.files(synergy_dashboard.web))) / "static"
@@ -54,7 +54,7 @@ class Demo:
         self.hidden = hidden
         self.broken = False
         self.forbidden: set[str] = set()
-        self.asked: list[answers.WhatIfRequest] = []
+        self.asked: list[future_answers.WhatIfRequest] = []
         self.draw = random.Random(7)
         self.kept: tuple[World, float, dict[str, bytes]] = (world, 0.0, {})
 
@@ -123,7 +123,7 @@ class Demo:
 
     def _actions(self, app: FastAPI) -> None:
         @app.post("/api/v1/what-if", response_model=None)
-        async def what_if(asked: answers.WhatIfRequest) -> Response:
+        async def what_if(asked: future_answers.WhatIfRequest) -> Response:
             self.asked.append(asked)
             if asked.policy == "wrong":
                 return JSONResponse({"error": "policy: there is no policy 'wrong'"}, 422)

@@ -76,6 +76,14 @@ class MemoryHistory:
         """By time."""
         return [one for one in self.all_waits if one.uid == uid]
 
+    def waits(
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+    ) -> Sequence[tuple[JobFact, WaitFact]]:
+        """Waits that began in that time, by their begin."""
+        jobs = self._of(namespaces)
+        began = [one for one in self.all_waits if one.uid in jobs and since_s <= one.since_s < until_s]
+        return [(jobs[one.uid], one) for one in sorted(began, key=lambda one: one.since_s)]
+
     def samples_of(self, uid: str, most: int = 500) -> Sequence[Sample]:
         """By time."""
         return [one for one in self.all_samples if one.uid == uid][-most:]

@@ -68,6 +68,7 @@ class World:
         self.profiles: dict[str, tuple[KnownProfile, ...]] = {}
         self.candidates = ProfileCandidates()
         self.profiling = Profiling()
+        self.settings = SETTINGS
         self.policy = SchedulingPolicySpec()
         self.refusals = Refusals()
         self.resizable = True
@@ -102,7 +103,7 @@ class World:
         return Observed(
             job=self.view,
             cluster=self.cluster,
-            settings=SETTINGS,
+            settings=self.settings,
             pods=tuple(read_pod(pod) for _, pod in sorted(self.pods.items())),
             batch_jobs=tuple(read_batch_job(job) for _, job in sorted(self.jobs.items())),
             profiles=self.profiles,

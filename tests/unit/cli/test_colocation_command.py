@@ -5,9 +5,12 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from support import papers
+from support.counters import FOLDER, GPU, text
+from synergy_api.parts.sharing import GPUUsage
 from synergy_cli.colocation.tables import measurements_of, read_pairs, read_singles
 from synergy_cli.main import main
 from synergy_core.colocation.predictors.effects import fit_effects
@@ -126,7 +129,7 @@ def _change(path: str, line: int, old: str, new: str) -> None:
         ("S", 1, "gmem_util,gmem", "gmem_util,gmem,spam", "S.csv, line 1, spam: unknown column"),
         ("S", 3, ",90,", ",190,", "S.csv, line 3, gpu_util: must be at most 100 percent, is 190"),
         ("S", 3, ",100,", ",fast,", "S.csv, line 3, speed: must be a number, is 'fast'"),
-        ("S", 3, "Net50", "Net18", "S.csv, line 3, model: Net18 D 32 0 stands there twice"),
+        ("S", 3, "Net50", "Net18", "S.csv, line 3, model: Net18 D 32 0 occurs twice"),
         ("S", 2, ",32,0,", ",32,yes,", "S.csv, line 2, amp: must be 0 or 1"),
         ("P", 4, "Net18,D,1,32", "Net19,D,1,32", "P.csv, line 4, model1: the table of single jobs has no Net19 on D"),
         ("P", 4, "VGG,D,1,32,0,", "VGG,D,1,32,0,-", "P.csv, line 4, speed2: must be above 0"),
@@ -186,3 +189,79 @@ def test_on_the_public_measurements_unseen_families_are_told_better_than_by_the_
     assert (ours.mae < 0.068, sums.mae > 0.08) == (True, True)
     assert ours.share_accuracy > sums.share_accuracy + 0.07
     assert ours.mean_accuracy > 0.87
+
+
+def test_a_file_of_the_exporter_becomes_a_usage(tmp_path: Path) -> None:
+    one = text("dcgm.prom")
+    file = tmp_path / "two.prom"
+    file.write_text(one + one.replace("0.412500", "0.212500").replace(" 5120", " 6144"))
+    told = json.loads(_run("usage", "--dcgm", str(file), "--gpu", GPU, "--gpu-type", "A100", "--json").stdout)
+    assert told["usage"] == {
+        "gpuType": "A100", "compute": 0.3125, "bandwidth": 0.225, "source": "Counters", "utilization": 0.97,
+        "memoryUtilization": 0.44, "memory": str(6144 << 20),
+    }  # fmt: skip
+    assert told["occupancy"] == 0.1875
+    assert told["notes"] == [f"mean of 2 readings of {GPU}"]
+    GPUUsage.model_validate(told["usage"])
+
+
+@pytest.mark.parametrize("name", ["kernels-raw.csv", "kernels-details.csv"])
+def test_a_file_of_nsight_compute_becomes_a_usage(name: str) -> None:
+    done = _run("usage", "--nsight", str(FOLDER / name), "--utilization", "50", "--memory", "3Gi", "--gpu-type", "V100")
+    assert done.stdout.splitlines() == [
+        "- {gpuType: V100, compute: 0.2375, bandwidth: 0.1, source: Counters, utilization: 0.5, memory: 3Gi}",
+        "occupancy 12.8%",
+        "thesis, section 4.2, over 3 kernels: M 8e+07, C 1.338e+08 (percent x ns)",
+    ]
+    GPUUsage.model_validate(yaml.safe_load(done.stdout.splitlines()[0])[0])
+
+
+def test_bounds_are_told_for_what_they_are(tmp_path: Path) -> None:
+    whole = _run("usage", "--nsight", str(FOLDER / "kernels-raw.csv")).stdout
+    assert "compute: 0.475" in whole
+    assert "upper bounds: give --utilization" in whole
+    (tmp_path / "k.csv").write_text(
+        '"ID","gpu__time_duration.sum","sm__warps_active.avg.pct_of_peak_sustained_active",'
+        '"dram__throughput.avg.pct_of_peak_sustained_elapsed"\n"0","5","50","25"\n'
+    )
+    assert "collect sm__cycles_active" in _run("usage", "--nsight", str(tmp_path / "k.csv")).stdout
+    lines = [line for line in text("dcgm.prom").splitlines() if "GPU_UTIL" not in line and "# HELP" not in line]
+    (tmp_path / "d.prom").write_text("\n".join(lines))
+    assert "no DCGM_FI_DEV_GPU_UTIL" in _run("usage", "--dcgm", str(tmp_path / "d.prom"), "--gpu", GPU).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "give one of --nsight FILE and --dcgm FILE"),
+        (["--nsight", "x", "--dcgm", "y"], "give one of --nsight FILE and --dcgm FILE"),
+        (["--nsight", "nowhere"], "--nsight: cannot read nowhere"),
+        (["--nsight", "PROM"], 'no line begins with "ID"'),
+        (["--nsight", "x", "--gpu", "GPU-1"], "--gpu: an output of Nsight Compute does not name the GPU"),
+        (["--dcgm", "CSV"], "no GPU has DCGM_FI_PROF_SM_ACTIVE"),
+        (["--dcgm", "PROM"], "has 2 GPUs"),
+        (["--dcgm", "PROM", "--gpu", "GPU-9"], "no figures of the GPU GPU-9; it has GPU-1"),
+        (["--dcgm", "PROM", "--utilization", "5"], "--utilization: --dcgm has DCGM_FI_DEV_GPU_UTIL"),
+    ],
+)
+def test_files_that_tell_no_usage_are_refused(arguments: list[str], problem: str) -> None:
+    names = {"PROM": str(FOLDER / "dcgm.prom"), "CSV": str(FOLDER / "kernels-raw.csv")}
+    done = _run("usage", *(names.get(word, word) for word in arguments))
+    assert done.exit_code != 0
+    assert problem in done.stderr
+
+
+def test_a_model_is_fitted_to_counters_if_the_table_has_them(tmp_path: Path) -> None:
+    single, pairs = _tables(tmp_path)
+    out = str(tmp_path / "MODEL.json")
+    refused = _run("fit", "--single", single, "--pairs", pairs, "--out", out, "--counters")
+    assert refused.exit_code != 0
+    assert "sm_active" in refused.stderr
+    lines = Path(single).read_text().splitlines()
+    counted = [f"{line},{util / 2},5" for line, util in zip(lines[1:], JOBS.values(), strict=True)]
+    Path(single).write_text("\n".join([f"{lines[0]},sm_active,dram_active", *counted]))
+    assert _run("fit", "--single", single, "--pairs", pairs, "--out", out, "--counters").exit_code == 0
+    assert json.loads(Path(out).read_text())["counters"] is True
+    told = str(tmp_path / "OUT.csv")
+    done = _run("predict", "--model", out, "--single", single, "--pairs", pairs, "--out", told, "--json")
+    assert json.loads(done.stdout)["mae"] < 0.02

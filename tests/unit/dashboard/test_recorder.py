@@ -133,6 +133,18 @@ async def test_what_cannot_be_read_is_counted_and_the_size_known(url: str, tmp_p
         assert 0 < recorder.size_bytes <= 2 * (tmp_path / "history.db").stat().st_size + (1 << 20)
 
 
+async def test_a_number_that_no_database_takes_stops_no_other_job(url: str) -> None:
+    """It would fail in the transaction of all changes, at each try anew."""
+    huge = job_object("huge", spec={"steps": 10**30}, resourceVersion="4")
+    server = WatchServer(huge, job(1, 5))
+    async with connected(server) as client, measured(client, url) as (recorder, store):
+        await until("the run", lambda: len(store.runs_of("uid-j")) == 1)
+        assert (recorder.skipped, recorder.failures) == (1, 0)
+        assert store.job("team", "huge") is None
+        await server.events.put({"type": "MODIFIED", "object": job(1, 11, "huge")})
+        await until("the other, once it can be recorded", lambda: len(store.runs_of("uid-huge")) == 1)
+
+
 async def test_what_the_database_does_not_take_is_a_backlog(url: str) -> None:
     server = WatchServer(job(1, 5))
     async with connected(server) as client, measured(client, url) as (recorder, store):

@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from synergy_devcluster.programs.toolchain import GO_MODULES, kind_module, kubeconform_module, modules, vale_module
+from synergy_devcluster.programs.toolchain import (
+    GO_MODULES,
+    kind_module,
+    kind_node_module,
+    kubeconform_module,
+    modules,
+    vale_module,
+)
 from synergy_devcluster.programs.versions import at_least, find_version, pinned
 
 
@@ -42,6 +49,8 @@ def test_versions_are_compared_as_numbers(version: str, minimum: str, enough: bo
         ("clients", "sigs.k8s.io/kwok", pinned().kwok),
         ("clients", "github.com/coredns/coredns", pinned().coredns),
         ("kind", "sigs.k8s.io/kind", pinned().kind),
+        ("kind-node", "k8s.io/kubernetes", pinned().kubernetes),
+        ("kind-node", "k8s.io/client-go", pinned().kubernetes.replace("1.", "0.", 1)),
         ("kubeconform", "github.com/yannh/kubeconform", pinned().kubeconform),
         ("vale", "github.com/errata-ai/vale/v2", pinned().vale),
     ],
@@ -52,7 +61,7 @@ def test_the_go_modules_require_the_pinned_versions(folder: str, requirement: st
 
 
 def test_every_module_has_a_lock_file_and_a_fingerprint_of_its_own() -> None:
-    every = (*modules(), kind_module(), kubeconform_module(), vale_module())
+    every = (*modules(), kind_module(), kind_node_module(), kubeconform_module(), vale_module())
     folders = [module.folder for module in every]
     locked = [folder for folder in folders if (GO_MODULES / folder / "go.sum").exists()]
     assert set(folders) - set(locked) == {"pause"}, "only the program without dependencies has no go.sum"

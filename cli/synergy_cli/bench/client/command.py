@@ -13,17 +13,19 @@ from synergy_kube import ApiError, NoClusterError
 
 
 @click.command("client")
-@click.option("--pods", default=10_000, show_default=True, type=click.IntRange(1), help="Pods in the list to decode.")
+@click.option(
+    "--pods", default=10_000, show_default=True, type=click.IntRange(1), help="Number of pods in the list to decode."
+)
 @click.option(
     "--requests",
     default=100,
     show_default=True,
     type=click.IntRange(0),
-    help="Writes per figure, to the cluster of KUBECONFIG; 0: none, and no cluster is needed.",
+    help="Number of writes per figure, to the cluster of KUBECONFIG. 0 needs no cluster.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def client_command(pods: int, requests: int, as_json: bool) -> None:
-    """The project's client of the API server beside the `kubernetes` package's: decoding and writes."""
+    """Compare the project's API client with the `kubernetes` package: decoding and writes."""
     try:
         written = asyncio.run(writes.measure(requests)) if requests else []
     except (NoClusterError, ApiError, aiohttp.ClientError, TimeoutError) as error:

@@ -16,7 +16,7 @@ _LASTING_SECONDS = 4 * 3600
 
 
 def kubeconfig(folder: Path, name: str) -> Path:
-    """Where that of an account lies."""
+    """The path of an account's file."""
     return folder / f"{name}.kubeconfig"
 
 

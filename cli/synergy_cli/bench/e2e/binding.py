@@ -26,9 +26,9 @@ class Asked(StrEnum):
 
 @dataclass(frozen=True)
 class Binding:
-    """Pods per second from the first to the last that was seen bound, the median of the turns; `ratio` is to those
-    without an extender, `ratio_to_bare` to those with the reference. Times of the verbs in milliseconds as the extender
-    counted them while the pods were bound."""
+    """Pods per second from the first to the last that was seen bound, the median of the turns; `ratio` compares with no
+    extender, `ratio_to_bare` with the reference. Times of the verbs in milliseconds as the extender counted them while
+    the pods were bound."""
 
     pods: int
     with_extender_per_s: float
@@ -48,8 +48,8 @@ class Binding:
 async def measure_binding(
     product: Product, kube: KubeClient, seen: Seen, extender: Replica, *, pods: int, turns: int
 ) -> Binding:
-    """The operator makes the pods of `pods` jobs while no scheduler runs; then it stands still until all are bound, so
-    that nothing but the extender differs. The order changes from turn to turn."""
+    """The operator makes the pods of `pods` jobs while no scheduler runs; then it stops until all are bound. Nothing
+    but the extender differs. The order changes from turn to turn."""
     per_s: dict[Asked, list[float]] = {asked: [] for asked in Asked}
     times: dict[str, list[Histogram]] = {"filter": [], "bind": []}
     for turn in range(turns):

@@ -26,16 +26,32 @@ _NEEDS = {"kopf": "operator", "uvicorn": "extender"}
 
 @click.command("e2e")
 @click.option(
-    "--jobs", default=1000, show_default=True, type=click.IntRange(20, 5000), help="TrainingJobs at the largest size."
+    "--jobs",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(20, 5000),
+    help="Number of TrainingJobs at the largest size.",
 )
-@click.option("--pods", default=400, show_default=True, type=click.IntRange(10, 5000), help="Pods bound in one turn.")
-@click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Turns per figure (median).")
+@click.option(
+    "--pods",
+    default=400,
+    show_default=True,
+    type=click.IntRange(10, 5000),
+    help="Number of pods bound in one repetition.",
+)
+@click.option(
+    "--repeats",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of repetitions. A figure is their median.",
+)
 @click.option(
     "--logs", type=click.Path(path_type=Path, file_okay=False), help="Keep the logs of the processes in this folder."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def e2e(jobs: int, pods: int, repeats: int, logs: Path | None, as_json: bool) -> None:
-    """The product's own processes under load, on a devcluster with fake nodes that is brought up for it."""
+    """Measure the components under load, on a devcluster with fake nodes that the command starts."""
     for module, extra in _NEEDS.items():
         if importlib.util.find_spec(module) is None:
             raise click.ClickException(f"bench e2e needs {module}: install kube-synergy[{extra}]")

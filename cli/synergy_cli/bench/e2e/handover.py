@@ -24,8 +24,8 @@ _WAIT_SECONDS = 120.0
 @dataclass(frozen=True)
 class HandOver:
     """`killed`: SIGKILL, as in a crash; else SIGTERM, as in a rolling update. `seconds` from the signal to the first
-    place given to a job that was applied after it. `lost` counts jobs whose first run's pods did not all come to stand
-    where they were planned, `doubled` GPUs given twice."""
+    place given to a job that was applied after it. `lost` counts jobs whose first run's pods are not all on their
+    planned nodes, `doubled` GPUs given twice."""
 
     killed: bool
     seconds: float
@@ -125,7 +125,7 @@ def _allocation(seen: Seen, key: tuple[str, str]) -> dict[str, Any]:
 
 
 def _lost(seen: Seen, names: set[str]) -> int:
-    """Jobs that needed another run than their first, or whose pod does not stand where it was planned."""
+    """Jobs that needed another run than their first, or whose pod is not on its planned node."""
     places = {pod["job"]: pod for pod in seen.pods if pod["job"] in names}
     kept = [
         name

@@ -45,7 +45,7 @@ class Replica:
         return f"{self.host}:{self.verbs_port}"
 
     async def metrics(self) -> str:
-        """What it tells Prometheus."""
+        """Its metrics."""
         async with aiohttp.ClientSession() as session, session.get(self._ops("metrics")) as response:
             return await response.text()
 
@@ -158,7 +158,7 @@ class Product:
         return program
 
     async def close(self) -> None:
-        """End all that runs, what asks before what is asked, and take its rights."""
+        """End all processes, clients before servers, and remove their rights."""
         for program in reversed(self._programs):
             await program.stop()
         for name in _ACCOUNTS:
@@ -231,6 +231,6 @@ def _is_established(definition: Mapping[str, Any]) -> bool:
 
 
 def leader_of(lease: Mapping[str, Any]) -> str:
-    """Name of the replica that holds the Lease; empty when nobody does."""
+    """Name of the replica that holds the Lease; empty if no replica does."""
     holder = str((lease.get("spec") or {}).get("holderIdentity") or "")
     return holder.rpartition("_")[0]

@@ -84,7 +84,7 @@ class Program:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens on."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])

@@ -59,7 +59,7 @@ async def measure_bare_reconcile(product: Product, kube: KubeClient, seen: Seen,
 
 
 async def measure_reconcile(product: Product, kube: KubeClient, seen: Seen, jobs: list[str]) -> Reconciled:
-    """No extender runs, so that the operator has nothing to do but to look at each job and write its status."""
+    """No extender runs: the operator only reconciles each job and writes its status."""
     return await _reconciled(product.operator, kube, seen, jobs)
 
 

@@ -1,1 +1,1 @@
-"""Live commands about the cluster: `top`, `usage`, `rounds`, `policy`, `export`, `doctor`, `dashboard`."""
+"""Live commands about the cluster: `top`, `usage`, `rounds`, `policy`, `export`, `doctor`, `dashboard`, `what-if`."""

@@ -14,6 +14,7 @@ import click
 from synergy_cli.errors import BadInputError
 from synergy_cli.live.access import Where
 from synergy_cli.live.options import cluster_options
+from synergy_cli.live.record import system_namespace_option
 from synergy_kube import NoClusterError
 from synergy_kube.credentials import bearer_token
 
@@ -23,11 +24,11 @@ _FORWARDED: Final = re.compile(r"Forwarding from (127\.0\.0\.1:\d+)")
 
 
 @click.command("dashboard")
-@click.option(
-    "--system-namespace", default="kube-synergy", show_default=True, help="Namespace that the chart is installed in."
-)
+@system_namespace_option
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port on this machine.  [default: a free one]")
-@click.option("--open/--no-open", "opens", default=True, help="Whether to open the page in the browser.")
+@click.option(
+    "--open/--no-open", "opens", default=True, help="Open the page in the browser, or only print its address."
+)
 @cluster_options()
 def dashboard_command(*, system_namespace: str, port: int, opens: bool, where: Where) -> None:
     """Forward a port of this machine to the dashboard and open the page, until Ctrl-C.

@@ -16,6 +16,7 @@ from synergy_cli.live.access import Cluster, Object, Where, ask
 from synergy_cli.live.nodes import gpu_nodes
 from synergy_cli.live.options import cluster_options, output_option
 from synergy_cli.live.output import coloured, write_data
+from synergy_cli.live.record import system_namespace_option
 from synergy_kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
@@ -33,9 +34,7 @@ _CERTIFICATE = "kube-synergy-extender-tls"
 
 
 @click.command("doctor")
-@click.option(
-    "--system-namespace", default="kube-synergy", show_default=True, help="Namespace that the chart is installed in."
-)
+@system_namespace_option
 @cluster_options()
 @output_option(wide=False)
 def doctor_command(*, system_namespace: str, where: Where, output: str) -> None:

@@ -28,7 +28,7 @@ def policy_command() -> None:
 @cluster_options()
 @output_option(wide=False)
 def show(*, where: Where, output: str) -> None:
-    """The policy in force, and the fields of the SchedulingPolicy that differ from the defaults."""
+    """Show the policy in force, and the fields of the SchedulingPolicy that differ from the defaults."""
 
     async def question(cluster: Cluster) -> dict[str, Any]:
         found: dict[str, Any] = await cluster.client.get(SCHEDULING_POLICIES, DEFAULT_POLICY_NAME)
@@ -62,13 +62,15 @@ _DEFAULTS = SchedulingPolicySpec().to_wire()
 
 @policy_command.command("set")
 @click.argument("changes", metavar="FIELD=VALUE...", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", type=Choice(["none", "server"]), default="none", help="server: check, change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option(
+    "--dry-run", type=Choice(["none", "server"]), default="none", help="server: check the change, but do not make it."
+)
 @cluster_options()
 def set_(*, changes: tuple[str, ...], yes: bool, dry_run: str, where: Where) -> None:
     """Change fields of the SchedulingPolicy `default`, such as policy=las or queues.promoteKnob=4.
 
-    The API server checks the change. Then you see what it would do to the jobs that there are now, and on a terminal
+    The API server checks the change. Then the command shows what it would do to the present jobs, and on a terminal
     you are asked. The extender follows the change at the next plan.
     """
     patch: dict[str, Any] = {}

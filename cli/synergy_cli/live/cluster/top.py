@@ -7,9 +7,11 @@ import click
 from synergy_api.parts.summary import steps_text
 from synergy_cli.choice import Choice
 from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.moments import moment, seconds_of
 from synergy_cli.live.nodes import gpu_nodes
 from synergy_cli.live.options import cluster_options, output_option, watch_option
 from synergy_cli.live.output import heading, note, write_data, write_table
+from synergy_cli.live.record import Record, from_record, system_namespace_option
 from synergy_cli.live.watching import repeated
 from synergy_kube.resources import GPU_POOLS, NODES
 from synergy_view.top import Top, top
@@ -25,7 +27,7 @@ _PARTS = ("types", "nodes", "jobs", "tenants")
 @output_option(wide=False)
 @watch_option
 def top_command(*, part: str | None, where: Where, output: str, watch: bool) -> None:
-    """Who has the GPUs: by type, node, job and tenant, or one of these."""
+    """Show who has the GPUs: by type, node, job and tenant, or by one of these."""
 
     def write() -> None:
         picture, hidden = ask(where, _picture)
@@ -102,13 +104,29 @@ _WRITERS = {"types": _types, "nodes": _nodes, "jobs": _jobs, "tenants": _tenants
 
 
 @click.command("usage")
+@click.option("--since", default="7d", show_default=True, help="How far back: 12h, 7d, 4w.")
+@system_namespace_option
 @cluster_options(everywhere=True)
 @output_option(wide=False)
-def usage_command(*, where: Where, output: str) -> None:
-    """GPU-hours, waiting time and gain by tenant and namespace, of the jobs that still exist."""
+def usage_command(*, since: str, system_namespace: str, where: Where, output: str) -> None:
+    """Show GPU-hours, waiting time and gain by tenant and namespace.
+
+    The command reads the dashboard's history, which has deleted jobs too. Without the dashboard, it shows what the jobs
+    that still exist have had since they were created.
+    """
+    since_s = time.time() - seconds_of("--since", since)
 
     async def question(cluster: Cluster) -> list[UsageRow]:
-        return usage(await cluster.jobs(cluster.namespace), time.time())
+        async def recorded(record: Record) -> list[UsageRow]:
+            found = await record.json("usage", since_s=since_s, namespace=cluster.namespace)
+            if found["recorded_since_s"] is not None and found["recorded_since_s"] > since_s:
+                note(f"the history begins at {moment(found['recorded_since_s'])}")
+            return [UsageRow(**one) for one in found["rows"]]
+
+        async def otherwise() -> list[UsageRow]:
+            return usage(await cluster.jobs(cluster.namespace), time.time())
+
+        return await from_record(cluster, system_namespace, recorded, otherwise)
 
     rows = ask(where, question)
     if output != "table":
@@ -116,8 +134,8 @@ def usage_command(*, where: Where, output: str) -> None:
         return
     cells = [
         [row.tenant, row.namespace, str(row.jobs), str(row.finished), f"{row.gpu_hours:.1f}",
-         f"{row.waiting_hours:.1f}", "-" if row.gain is None else f"{row.gain:.2f}x"]
+         f"{row.waiting_hours:.1f}", "-" if row.gain is None else f"{row.gain:.2f}x", str(row.preemptions)]
         for row in rows
     ]  # fmt: skip
-    header = ["TENANT", "NAMESPACE", "JOBS", "FINISHED", "GPU-HOURS", "WAITING-HOURS", "GAIN"]
+    header = ["TENANT", "NAMESPACE", "JOBS", "FINISHED", "GPU-HOURS", "WAITING-HOURS", "GAIN", "PREEMPTIONS"]
     write_table(header, cells, nothing="there is no job")

@@ -1,16 +1,17 @@
 """`kubectl synergy profile`, `history` and `logs`: one job in detail."""
 
 import time
-from datetime import UTC, datetime
 
 import click
 
 from kube_synergy.live.following import log_lines, worker_pods
 from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.moments import moment
 from synergy_cli.live.options import cluster_options, job_argument, output_option
 from synergy_cli.live.output import heading, note, write_data, write_table
+from synergy_cli.live.record import Record, from_record, system_namespace_option
 from synergy_kube.resources import EVENTS
-from synergy_view.history import History, history
+from synergy_view.history import Happening, History, history
 from synergy_view.surface import Surface, surfaces
 from synergy_view.words import cpus, gib
 
@@ -23,7 +24,7 @@ _WIDTH = 32
 @cluster_options()
 @output_option(wide=False)
 def profile_command(*, job: str, where: Where, output: str) -> None:
-    """The sensitivity surface of a job: its speed by CPU and memory on each GPU type, its demand and what it has."""
+    """Show a job's sensitivity surface (speed by CPU and memory on each GPU type), its demand and its allocation."""
 
     async def question(cluster: Cluster) -> tuple[list[Surface], str]:
         asked = await cluster.job(job)
@@ -88,40 +89,48 @@ def _memory(surface: Surface) -> None:
 
 @click.command("history")
 @job_argument
+@system_namespace_option
 @cluster_options()
 @output_option(wide=False)
-def history_command(*, job: str, where: Where, output: str) -> None:
-    """What has happened to a job: its events while Kubernetes keeps them, and the sums of its runs."""
+def history_command(*, job: str, system_namespace: str, where: Where, output: str) -> None:
+    """Show what happened to a job: its runs, which job displaced it and by which rule, resizes, partners and waits.
 
-    async def question(cluster: Cluster) -> tuple[History, bool]:
-        asked = await cluster.job(job)
-        selector = f"involvedObject.uid={asked.uid}"
-        events = await cluster.items(EVENTS, cluster.own_namespace, field_selector=selector)
-        return history(asked, events or ()), events is None
+    The command reads the dashboard's history, also for a deleted job. Without the dashboard, it reads the job's events,
+    for as long as Kubernetes keeps them, and the totals of its runs.
+    """
 
-    found, hidden = ask(where, question)
+    async def question(cluster: Cluster) -> History:
+        async def recorded(record: Record) -> History:
+            found = await record.json(f"jobs/{cluster.own_namespace}/{job}/history")
+            return History(tuple(Happening(**one) for one in found["happenings"]), tuple(found["totals"]))
+
+        async def otherwise() -> History:
+            asked = await cluster.job(job)
+            selector = f"involvedObject.uid={asked.uid}"
+            events = await cluster.items(EVENTS, cluster.own_namespace, field_selector=selector)
+            note("you may not list events: they are left out" if events is None else "")
+            return history(asked, events or ())
+
+        return await from_record(cluster, system_namespace, recorded, otherwise)
+
+    found = ask(where, question)
     if output != "table":
         write_data(found, output)
         return
-    rows = [[_moment(one.at_s), one.what, one.message] for one in found.happenings]
+    rows = [[moment(one.at_s), one.what, one.message] for one in found.happenings]
     write_table(["TIME", "WHAT", "MESSAGE"], rows, nothing="nothing has happened")
     for total in found.totals:
         click.echo(total)
-    note("you may not list events: they are left out" if hidden else "")
-
-
-def _moment(at_s: float) -> str:
-    return datetime.fromtimestamp(at_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 @click.command("logs")
 @job_argument
-@click.option("-f", "--follow", is_flag=True, help="Go on with what the workers print, until they end.")
-@click.option("--rank", type=click.IntRange(0), help="Only this worker.  [default: all]")
-@click.option("--tail", type=click.IntRange(0), help="The last lines of each worker only.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until the workers end.")
+@click.option("--rank", type=click.IntRange(0), help="Rank of a worker.  [default: all workers]")
+@click.option("--tail", type=click.IntRange(0), help="Print only this many last lines of each worker.")
 @cluster_options()
 def logs_command(*, job: str, where: Where, follow: bool, rank: int | None, tail: int | None) -> None:
-    """What the workers of a job print: every rank of every run whose pods still exist, oldest run first."""
+    """Print the output of a job's workers: every rank of every run whose pods still exist, oldest run first."""
 
     async def question(cluster: Cluster) -> int:
         await cluster.job(job)

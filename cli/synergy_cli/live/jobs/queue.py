@@ -24,7 +24,7 @@ _NO_NODES = "you may not list nodes, so nothing is tried that would help"
 @output_option()
 @watch_option
 def queue_command(*, where: Where, output: str, watch: bool) -> None:
-    """The jobs that wait, in the order of the policy, each with its reason."""
+    """List the waiting jobs in the order of the policy, each with its reason."""
 
     async def question(cluster: Cluster) -> list[QueueRow]:
         return queue(await cluster.jobs(cluster.namespace), time.time())
@@ -64,10 +64,10 @@ def _start(moment: float | None) -> str:
 @cluster_options()
 @output_option(wide=False)
 def why_command(*, job: str, where: Where, output: str) -> None:
-    """Why a job waits, or where it runs: the one reason that counts, the jobs in its way, the next step.
+    """Explain why a job waits, or where it runs: the deciding reason, the jobs ahead of it, the next step.
 
-    What would make it start is found out by planning with other GPU types, less CPU and memory, fewer GPUs, sharing and
-    one node more, for five seconds at the most.
+    To find what would start the job, the command plans with other GPU types, less CPU and memory, fewer GPUs, sharing
+    and one more node, for five seconds at most.
     """
 
     async def question(cluster: Cluster) -> tuple[Why, str, Present | None]:
@@ -105,7 +105,8 @@ def _tell(answer: Why) -> None:
         click.echo(f"  it starts {_start(answer.start_s)} by the newest estimate{by}: kubectl synergy when")
     if answer.holders:
         gpus = sum(one.gpus for one in answer.holders)
-        click.echo(f"  {count(len(answer.holders), 'job')} hold {count(gpus, 'GPU')} that it could use:")
+        holders = count(len(answer.holders), "job holds", "jobs hold")
+        click.echo(f"  {holders} {count(gpus, 'GPU')} that it could use:")
         for one in answer.holders[:5]:
             click.echo(f"    {one.job}: {one.gpus} {one.gpu_type} (tenant {one.tenant})")
         if len(answer.holders) > 5:

@@ -26,19 +26,27 @@ from synergy_view.seen import SeenJob
 @click.command("submit")
 @click.argument("script", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("-f", "--filename", help="Manifest of a TrainingJob, - for standard input, instead of a script.")
+@click.option("-f", "--filename", help="Manifest of a TrainingJob instead of a script (- for standard input).")
 @click.option("--name", help="Name of the job.  [default: the script's, with a random suffix]")
-@click.option("--image", help="Image that runs the script; it must have python3 and what the script imports.")
+@click.option("--image", help="Image that runs the script. It needs python3 and the packages that the script imports.")
 @click.option("--gpus", type=click.IntRange(1), default=1, show_default=True, help="GPUs of the whole job.")
 @click.option("--steps", type=click.IntRange(1), help="Training steps until the job is done.")
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the data until the job is done, instead of steps.")
 @click.option("--max-run-seconds", type=click.IntRange(1), help="Seconds of training until the job is done, instead.")
-@click.option("--gpu-type", "gpu_types", multiple=True, help="GPU type that it may use; may be repeated.")
-@click.option("--tenant", help="Tenant that it counts for.")
-@click.option("--skip-profile", is_flag=True, help="Schedule it at the GPU-proportional share, without profile runs.")
-@click.option("--checkpoints", metavar="CLAIM", help="PersistentVolumeClaim for /checkpoints, which is there already.")
-@click.option("--checkpoint-storage", metavar="SIZE", help="Make a volume for /checkpoints, deleted with the job.")
-@click.option("--dry-run", type=Choice(["none", "server"]), default="none", help="server: check, create nothing.")
+@click.option("--gpu-type", "gpu_types", multiple=True, help="GPU type that the job may use; may be repeated.")
+@click.option("--tenant", help="Tenant of the job.")
+@click.option(
+    "--skip-profile", is_flag=True, help="Do not profile the job: give it its GPU-proportional share of CPU and memory."
+)
+@click.option("--checkpoints", metavar="CLAIM", help="Existing PersistentVolumeClaim to mount at /checkpoints.")
+@click.option(
+    "--checkpoint-storage",
+    metavar="SIZE",
+    help="Create a volume of this size for /checkpoints. It is deleted with the job.",
+)
+@click.option(
+    "--dry-run", type=Choice(["none", "server"]), default="none", help="server: check the job, but do not create it."
+)
 @click.option("--wait", is_flag=True, help="Wait until the job has ended; exit with 1 if it failed.")
 @cluster_options()
 def submit_command(
@@ -47,7 +55,7 @@ def submit_command(
 ) -> None:  # fmt: skip
     """Submit a training script, or the manifest of a TrainingJob.
 
-    The script becomes a ConfigMap of the job, so that no image has to be built for it.
+    The command puts the script into a ConfigMap of the job, so you need not build an image.
     """
     if (script is None) == (filename is None):
         raise BadInputError("give either a SCRIPT or --filename")
@@ -116,7 +124,7 @@ async def _ended(cluster: Cluster, created: SeenJob) -> SeenJob:
 @job_argument
 @cluster_options()
 def suspend_command(*, job: str, where: Where) -> None:
-    """Hold a job: it writes a checkpoint, leaves its GPUs and is not planned until it is resumed."""
+    """Suspend a job: it writes a checkpoint, releases its GPUs and waits until you resume it."""
     _set_suspend(job, where, suspend=True)
 
 
@@ -124,7 +132,7 @@ def suspend_command(*, job: str, where: Where) -> None:
 @job_argument
 @cluster_options()
 def resume_command(*, job: str, where: Where) -> None:
-    """Let a suspended job go on from its checkpoint."""
+    """Resume a suspended job from its checkpoint."""
     _set_suspend(job, where, suspend=False)
 
 

@@ -11,7 +11,7 @@ from kube_synergy.live.when import as_told, job_and_cluster, when
 from synergy_cli.live.access import Where, ask
 from synergy_cli.live.options import cluster_options, job_argument, output_option
 from synergy_cli.live.output import heading, note, write_data, write_table
-from synergy_cli.planning.forecast import draw_options, field_errors
+from synergy_cli.planning.futures import draw_options, field_errors
 from synergy_core.collector import collector_paused
 from synergy_view.seen import SeenJob
 from synergy_view.words import ahead, count
@@ -23,7 +23,7 @@ from synergy_view.words import ahead, count
 @cluster_options()
 @output_option()
 def when_command(*, job: str, draws: int, seed: int, horizon_s: float | None, where: Where, output: str) -> None:
-    """When a job starts and ends: likely, at best and at worst, with the jobs that may come and without them."""
+    """Forecast when a job starts and ends: likely, at best and at worst, with and without future arrivals."""
 
     async def question(cluster: Cluster) -> tuple[SeenJob, Present | None]:
         return await job_and_cluster(cluster, job)

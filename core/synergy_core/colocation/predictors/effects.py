@@ -46,19 +46,28 @@ class Effects:
     covariance: Floats
     variances: Mapping[str, float]
     """Of the random effects, by kind; `job` is the noise of a figure, `together` that of the jobs of a measurement."""
+    counters: bool = False
+    """Fitted to GPU counters, not to utilisation."""
 
     def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
         """The fraction of each job if all of them share one GPU."""
         if len(usages) < 2:
             return (1.0,) * len(usages)
         weights = dict(zip(self.names, self.mean.tolist(), strict=True))
-        return tuple(max(LEAST, 1.0 + _dot(features, weights)) for features in _features_of_all(usages))
+        seen = [usage.seen_by(counters=self.counters) for usage in usages]
+        return tuple(max(LEAST, 1.0 + _dot(features, weights)) for features in _features_of_all(seen))
 
     def corrected(self, observations: Sequence[Observation]) -> "Effects":
         """The weights after these observations as well (Bayes' rule; the noise stays as it was estimated)."""
         if not observations:
             return self
-        features = [_features(one.own, one.partners) for one in observations]
+        features = [
+            _features(
+                one.own.seen_by(counters=self.counters),
+                [partner.seen_by(counters=self.counters) for partner in one.partners],
+            )
+            for one in observations
+        ]
         wider = self._with(feature for one in features for feature in one)
         x = _matrix(features, wider.names)
         rest = np.array([one.fraction - 1.0 for one in observations]) - x @ wider.mean
@@ -81,8 +90,8 @@ class Effects:
         return replace(self, names=(*self.names, *new), mean=mean, covariance=covariance)
 
 
-def fit_effects(measurements: Sequence[SharedMeasurement]) -> Effects:
-    """The weights and variances that the measurements tell.
+def fit_effects(measurements: Sequence[SharedMeasurement], *, counters: bool = False) -> Effects:
+    """The weights and variances fitted to the measurements, whose usages are counters' or utilisation.
 
     Raises ValueError where there are fewer than three of them.
     """
@@ -97,7 +106,7 @@ def fit_effects(measurements: Sequence[SharedMeasurement]) -> Effects:
         mean, covariance = statistics.posterior(kinds, variances)
         variances = _maximised(kinds, mean, covariance, variances) | statistics.noise(mean, covariance)
     mean, covariance = statistics.posterior(kinds, variances)
-    return Effects(names=names, mean=mean, covariance=covariance, variances=variances)
+    return Effects(names=names, mean=mean, covariance=covariance, variances=variances, counters=counters)
 
 
 class _Statistics:

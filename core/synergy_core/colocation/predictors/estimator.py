@@ -5,8 +5,8 @@ keeps beside each reference and what each keeps beside it: the entries that were
 completion fills in together with the references' own. The reference with the nearest fingerprint stands for the new
 model in all of its pairs: its measurements are the initial estimate.
 
-Where a pair was measured since, that stands in place of the estimate, and it becomes a part of the fingerprint
-(`corrected`), so that a model which turns out to behave like another reference is taken for that one.
+A later measurement of a pair replaces the estimate and becomes a part of the fingerprint (`corrected`). If the model
+then resembles another reference, that one takes over.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _MEASURED = 8.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimator:
-    """On one GPU type; a predictor (`model.measurement.Predictor`) of pairs. Models are told by `Usage.model`."""
+    """On one GPU type; a predictor (`model.measurement.Predictor`) of pairs. `Usage.model` names the model."""
 
     references: References
     measured: Mapping[tuple[str, str], tuple[float, int]] = field(default_factory=dict)

@@ -34,9 +34,9 @@ class Score:
     mae: float
     """Mean absolute error of a job's fraction."""
     share_accuracy: float
-    """Part in which it was told rightly whether every job keeps `KEPT`."""
+    """Fraction of cases with a right answer to: does every job keep `KEPT`?"""
     mean_accuracy: float
-    """Part in which it was told rightly whether the jobs keep `KEPT` on average."""
+    """Fraction of cases with a right answer to: do the jobs keep `KEPT` on average?"""
     commoner: float
     """What always giving the commoner answer would have as `share_accuracy`."""
     commoner_mean: float
@@ -85,9 +85,10 @@ def judged_after(
 
 
 def threshold_accuracy(measurements: Sequence[SharedMeasurement]) -> float:
-    """The part told rightly, whether every job keeps `KEPT`, by the thesis' criterion: a bound on the sum of compute.
+    """Fraction of cases with a right answer to "does every job keep `KEPT`?", by the thesis' criterion: a bound on the
+    sum of compute.
 
-    The bound (figure 4.12) is the one that tells most of the other families' measurements rightly.
+    The bound (figure 4.12) is the one with the most right answers on the other families.
     """
     right = []
     for _, inside, outside in _folds(measurements):

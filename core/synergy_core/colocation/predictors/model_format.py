@@ -86,7 +86,7 @@ class _References:
         if [len(row) for row in self.kept] != [len(self.models)] * len(self.models):
             raise FieldError("kept", "has not a row and a column for each model; fit the model anew")
         if all(one is None for row in self.kept for one in row):
-            raise FieldError("kept", "tells of no pair; fit the model anew")
+            raise FieldError("kept", "has no pair; fit the model anew")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +100,7 @@ class _Model:
     sums: _Sums
     effects: _Effects
     references: _References | None = None
+    counters: bool = False
 
 
 _MODEL = TypeAdapter(_Model)
@@ -121,6 +122,8 @@ def model_text(model: SharingModel) -> str:
             "variances": dict(effects.variances),
         },
     }
+    if model.sums.counters:
+        document["counters"] = True
     if model.references is not None:
         kept = [[None if np.isnan(one) else one for one in _rounded(row)] for row in model.references.kept.tolist()]
         document["references"] = {"models": list(model.references.models), "kept": kept}
@@ -137,12 +140,13 @@ def parse_model(text: str | bytes) -> SharingModel:
         gpu_type=read.gpu_type,
         mps=read.mps,
         measurements=read.measurements,
-        sums=LinearSums(read.sums.base, read.sums.compute, read.sums.bandwidth),
+        sums=LinearSums(read.sums.base, read.sums.compute, read.sums.bandwidth, read.counters),
         effects=Effects(
             names=read.effects.names,
             mean=np.array(read.effects.mean),
             covariance=_square(read.effects.covariance),
             variances=read.effects.variances,
+            counters=read.counters,
         ),
         references=None if read.references is None else _as_array(read.references),
     )

@@ -11,8 +11,7 @@ from synergy_core.model.usage import Usage
 class PairTable:
     """On one GPU type: what a model keeps of its speed beside another.
 
-    Models are told by `Usage.model`. Two that are not in the table, and more than two, cannot share a GPU: all come to
-    a stand.
+    `Usage.model` names the model. Two that are not in the table, and more than two, cannot share a GPU: all stop.
     """
 
     kept: Mapping[tuple[str, str], float]

@@ -33,7 +33,7 @@ class References:
 
     @staticmethod
     def of(table: PairTable, models: Sequence[str]) -> "References":
-        """What a table tells of these models. Raises ValueError where it tells nothing of them."""
+        """The entries of a table for these models. Raises ValueError if it has none."""
         names = tuple(sorted(models))
         kept = np.array([[table.kept.get((one, other), np.nan) for other in names] for one in names], dtype=float)
         if np.isnan(kept).all():

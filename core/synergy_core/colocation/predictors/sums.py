@@ -16,12 +16,14 @@ class LinearSums:
     base: float
     compute: float
     bandwidth: float
+    counters: bool = False
+    """Fitted to GPU counters, not to utilisation."""
 
     def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
         """The fraction of each job: the same for all."""
         if len(usages) < 2:
             return (1.0,) * len(usages)
-        compute, bandwidth = together(tuple(usages))
+        compute, bandwidth = together(tuple(usage.seen_by(counters=self.counters) for usage in usages))
         value = max(LEAST, self.base + self.compute * compute + self.bandwidth * bandwidth)
         return (value,) * len(usages)
 
@@ -30,11 +32,13 @@ class LinearSums:
         return self
 
 
-def fit_sums(measurements: Sequence[SharedMeasurement]) -> LinearSums:
-    """Least squares over all jobs of all measurements. Raises ValueError where there are fewer than three."""
+def fit_sums(measurements: Sequence[SharedMeasurement], *, counters: bool = False) -> LinearSums:
+    """Least squares over all jobs of all measurements, whose usages are counters' or utilisation. Raises ValueError
+    where there are fewer than three."""
     if len(measurements) < 3:
         raise ValueError(f"{len(measurements)} measurements are too few for three coefficients; give at least three")
     rows = [(1.0, *together(one.usages)) for one in measurements for _ in one.fractions]
     values = [fraction for one in measurements for fraction in one.fractions]
     found, *_ = np.linalg.lstsq(np.array(rows), np.array(values), rcond=None)
-    return LinearSums(*(float(value) for value in found))
+    base, compute, bandwidth = (float(value) for value in found)
+    return LinearSums(base, compute, bandwidth, counters)

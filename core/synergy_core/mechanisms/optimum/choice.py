@@ -19,7 +19,8 @@ from synergy_core.mechanisms.optimum.solver import modelling
 _GAP = 1e-5
 """The answer is at most this fraction below the best."""
 _MAX_NODES = 20_000
-"""Branches looked at before the best answer so far is taken: a count, not a time, so that the answer is the same."""
+"""Branches to look at before the search takes the best answer so far. A count, not a time, gives the same answer on
+every machine."""
 
 
 @dataclass(frozen=True, slots=True)

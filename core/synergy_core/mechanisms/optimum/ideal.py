@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from synergy_core.mechanisms.optimum.choice import Option, best_choice
-from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
+from synergy_core.mechanisms.optimum.sensitivity import ParetoPoint, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, times
 from synergy_core.selection.pool_selection import PoolSelection
@@ -47,12 +47,12 @@ def ideal(selection: PoolSelection) -> Ideal:
     ]
     choice = best_choice(options, capacity_of(selection))
     if choice is None:
-        return Ideal({entry: entry.on(pool).wish for entry in entries}, float("inf"))
+        return Ideal({entry: entry.on(pool).demand for entry in entries}, float("inf"))
     chosen = zip(entries, fronts, choice.options, strict=True)
     return Ideal({entry: front[index].per_gpu for entry, front, index in chosen}, choice.value)
 
 
-def front_on(entry: QueueEntry, pool: Pool) -> list[Point]:
+def front_on(entry: QueueEntry, pool: Pool) -> list[ParetoPoint]:
     """The Pareto front of a job without nodes yet: not slower than at the pool's smallest share."""
     terms = entry.on(pool)
     least = terms.floor_of_share(pool.least_share)

@@ -1,8 +1,8 @@
 """Which GPU type each job runs on: Synergy-Opt on mixed machines (Synergy, appendix A.2).
 
 One integer programme covers all types. It gives each job one type and one point of its matrix there, never slower than
-its fair speed, so that the sum of speeds is the largest. Each type is one machine with the GPUs and other resources of
-all its nodes. What is left then goes to the next waiting jobs, and the programme is solved again, until no job enters.
+its fair speed. It maximises the sum of speeds. Each type is one machine with the GPUs and other resources of all its
+nodes. What is left then goes to the next waiting jobs, and the programme is solved again, until no job enters.
 
 The fair speed of a job (the paper's W_fair, from an oracle) is by default its speed at the proportional share of the
 type that the walk along the queue gives it (`by_share`). So it follows any policy, and an assignment that keeps it
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.ideal import capacity_of, everyone, front_on, reference_speed
-from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
+from synergy_core.mechanisms.optimum.sensitivity import ParetoPoint, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.reasons import Reason
 from synergy_core.model.resources import times
@@ -33,7 +33,7 @@ def speed_at_share(entry: QueueEntry, pool: Pool) -> float:
 
 
 def give_better_types(selection: Selection, pools: Sequence[Pool], fair: Fair = speed_at_share) -> None:
-    """Exchange types so that all jobs together are fastest, and admit jobs that fit then."""
+    """Exchange types to maximise the sum of speeds, and admit jobs that then fit."""
     fair_speeds: dict[QueueEntry, float] = {}
     has_changed = len(pools) > 1
     while has_changed:
@@ -80,7 +80,7 @@ class _Offer:
 
     entry: QueueEntry
     pool: Pool
-    point: Point
+    point: ParetoPoint
 
 
 def _offers(entry: QueueEntry, own: Pool, pools: Sequence[Pool], fair: float | None) -> list[_Offer]:

@@ -8,14 +8,14 @@ from synergy_core.selection.queue_entry import QueueEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ParetoPoint:
     """Amounts beside each GPU, and the speed with them relative to a reference speed of the job."""
 
     per_gpu: Vector
     worth: float
 
 
-def pareto_front(entry: QueueEntry, pool: Pool, least: Vector, *, fair: float, reference: float) -> list[Point]:
+def pareto_front(entry: QueueEntry, pool: Pool, least: Vector, *, fair: float, reference: float) -> list[ParetoPoint]:
     """The points that are not slower than `fair` and that no other point beats in every way; never empty.
 
     Points of the matrix, cut to what a node can give and the job's bounds, and `least`: what the job can have in any
@@ -24,7 +24,7 @@ def pareto_front(entry: QueueEntry, pool: Pool, least: Vector, *, fair: float, r
     """
     terms = entry.on(pool)
     if terms.speed is None or terms.fixed is not None:
-        return [Point(least, 1.0)]
+        return [ParetoPoint(least, 1.0)]
     ceiling = larger(entry.info.capped(pool.most_per_gpu(entry.gpus)), least)
     floor = larger(entry.info.low, (1,) * len(least))
     found = {least, ceiling}
@@ -39,4 +39,4 @@ def pareto_front(entry: QueueEntry, pool: Pool, least: Vector, *, fair: float, r
         front = [other for other in front if not (worth[other] <= worth[amounts] and within(amounts, other))]
         if not any(within(other, amounts) for other in front):
             front.append(amounts)
-    return [Point(amounts, worth[amounts]) for amounts in sorted(front)]
+    return [ParetoPoint(amounts, worth[amounts]) for amounts in sorted(front)]

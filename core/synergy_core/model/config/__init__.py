@@ -1,5 +1,5 @@
-"""How to plan: what the planner is told beside the snapshot. Each field carries its policy option; `format` is the
-JSON form."""
+"""How to plan: the planner's input beside the snapshot. Each field carries its policy option; `format` is the JSON
+form."""
 
 from synergy_core.model.config.plan_config import (
     OPTIONS,

@@ -80,8 +80,8 @@ class PlanConfig:
             spec=SpecField(
                 name="placement.pack_limit_percent",
                 description="PACKLIMIT: a job whose largest tensor is more than this part of its model waits for the "
-                "fewest nodes that could hold it, others take GPUs that are left over. By default all take the "
-                "fewest nodes that have the room.",
+                "fewest nodes that could hold it, others take GPUs that are left over. By default all take the fewest "
+                "nodes that have the room.",
                 percent=True,
                 at_least=0,
                 at_most=100,
@@ -103,8 +103,7 @@ class PlanConfig:
             spec=SpecField(
                 name="placement.link_bytes_per_second",
                 description="Measured bandwidth of a node's link. For jobs that report their model's bytes, the cost "
-                "of "
-                "all-reduce over it then decides, instead of the limit.",
+                "of all-reduce over it then decides, instead of the limit.",
                 above=0,
             ),
         ),
@@ -143,8 +142,7 @@ class PlanConfig:
             spec=SpecField(
                 name="preemption.payback",
                 description="Protect a run until it has lasted so many times its preemption cost: the measured "
-                "seconds of "
-                "its last save and of its last start.",
+                "seconds of its last save and of its last start.",
                 at_least=0,
                 at_most=1e6,
             ),
@@ -158,10 +156,9 @@ class PlanConfig:
             spec=SpecField(
                 name="colocation",
                 description="Which jobs share a GPU of a GPUPool with sharing, if they allow it. none: no jobs. "
-                "thesis: by "
-                "algorithm 2 of the co-location thesis. thesis-fractions: the same, with all iterations taken as "
-                "equally long. auto: where the predicted speeds gain and no job falls below its fair share. gavel: in "
-                "pairs, as the policy's allocation matrix says.",
+                "thesis: by algorithm 2 of the co-location thesis. thesis-fractions: the same, with all iterations "
+                "taken as equally long. auto: where the predicted speeds gain and no job falls below its fair share. "
+                "gavel: in pairs, as the policy's allocation matrix says.",
             ),
         ),
     ] = "none"
@@ -191,9 +188,9 @@ class PlanConfig:
             ),
             spec=SpecField(
                 name="estimate",
-                description="On which GPU types a job without a matrix gets the throughput that was measured while it"
-                " ran "
-                "there, or an estimate from other jobs: those that its gpuTypes names, all that it may use, or none.",
+                description="On which GPU types a job without a matrix gets the throughput that was measured while it "
+                "ran there, or an estimate from other jobs: those that its gpuTypes names, all that it may use, or "
+                "none.",
             ),
         ),
     ] = "named"

@@ -13,7 +13,7 @@ from synergy_core.model.snapshot import FieldError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityQueues:
-    """How `2d-las` and `2d-gittins` tell jobs apart (Tiresias, section 3.2.3)."""
+    """The queues of `2d-las` and `2d-gittins` (Tiresias, section 3.2.3)."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

@@ -1,4 +1,4 @@
-"""What a snapshot tells of the past: the jobs that arrived before it, and how their models train."""
+"""The past in a snapshot: the jobs that arrived before it, and how their models train."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

@@ -94,6 +94,8 @@ class Job:
     """Samples per step, over all GPUs; null: not known."""
     model_bytes: Positive | None = None
     """Bytes of its model, which all-reduce training sends in each step; null: not known."""
+    overlap: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Part of a step during which it sends for nothing; null: not measured, the planner assumes two thirds."""
     sharing: bool = False
     """Whether it may share its GPU with jobs of its tenant: jobs of one GPU that may be preempted do."""
     sharing_across_tenants: bool = False

@@ -1,7 +1,7 @@
 """Heterogeneity-agnostic versions of the policies: the baselines of Gavel's evaluation.
 
 An agnostic scheduler has one speed for each job, on whatever type. Here that is the mean over all workers that the job
-can use, so that times (steps / throughput) keep their size. Types that the same jobs can use are then one pool of
+can use: times (steps / throughput) then keep their scale. Types that the same jobs can use are then one pool of
 workers. What a job gets of the pool is spread over its types in proportion to their workers. Any scheduler knows that a
 job cannot run on some type at all, so this is kept.
 """

@@ -151,7 +151,7 @@ def _index(names: Sequence[str], where: str, what: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for place, name in enumerate(names):
         if name in found:
-            raise FieldError(f"{where}[{place}].{what}", f"{name!r} is there twice; give each its own")
+            raise FieldError(f"{where}[{place}].{what}", f"{name!r} occurs twice; give each its own")
         found[name] = place
     return found
 

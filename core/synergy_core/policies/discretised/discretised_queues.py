@@ -51,7 +51,7 @@ class QueuePosition:
 
 
 def standing(job: Job, queues: PriorityQueues) -> QueuePosition:
-    """Where a job stands."""
+    """A job's position in the queues."""
     service = max(0.0, job.attained_gpu_s - job.promoted_gpu_s)
     queue = bisect_right(queues.thresholds_gpu_s, service)
     if _starves(job, service, queues):

@@ -44,12 +44,12 @@ class Entries:
 
 
 def entries_of(
-    queue: Queue, jobs: Sequence[Job], problem: Problem, x: Floats, pressed: npt.NDArray[np.bool_], *, settling: bool
+    queue: Queue, jobs: Sequence[Job], problem: Problem, x: Floats, pressed: npt.NDArray[np.bool_], *, accounting: bool
 ) -> Entries:
     """The entries of X (rows x C). Those of `pressed` jobs (J) are served before all others.
 
-    In a `settling` round there is one entry for each job in each column, with all ways in which it spends its time
-    there. Otherwise there is one for each job alone and one for each pair.
+    In an accounting round (`turns`) there is one entry for each job in each column, with all ways in which it spends
+    its time there. Otherwise there is one for each job alone and one for each pair.
     """
     row, column = np.nonzero(x > _LEAST)
     share = x[row, column]
@@ -58,8 +58,8 @@ def entries_of(
     np.add.at(whole, (both.ravel(), np.repeat(column, 2)), np.where(both >= 0, share[:, None], 0.0).ravel())
     owed = _owed(queue, jobs, problem, whole)
     job, partner = both.T
-    if settling and len(problem.pairs):
-        return _settling(jobs, problem, (both, column, share), (whole, owed), pressed)
+    if accounting and len(problem.pairs):
+        return _accounting(jobs, problem, (both, column, share), (whole, owed), pressed)
     priority = np.where(partner >= 0, 0.5 * (owed[job, column] + owed[partner, column]), owed[job, column])
     presses = pressed[job] | (pressed[partner] & (partner >= 0))
     order = _in_order(jobs, job, partner, column) if len(problem.pairs) else np.arange(len(row))
@@ -74,7 +74,7 @@ def entries_of(
     return Entries(column[order], job[order], partner[order], partner[order] < 0, shares, {})
 
 
-def _settling(
+def _accounting(
     jobs: Sequence[Job],
     problem: Problem,
     rows: tuple[Ints, Ints, Floats],

@@ -4,8 +4,8 @@ X gives each job a fraction of its time on each GPU type.
 
 1. `turns` decides which shares are due in the round, and the order in which all are served.
 2. `algorithm_1` gives GPU types to jobs in that order.
-3. Jobs that were given a type stand at the head of the queue, the largest first, so that they find their GPUs on few
-   nodes. The others follow and may use what is left, on any type on which they have speed.
+3. Jobs that were given a type come first in the queue, the largest first: they then find their GPUs on few nodes. The
+   others follow and may use what is left, on any type on which they have speed.
 
 Where the paper leaves room (figures and proofs: decision 17):
 
@@ -41,7 +41,7 @@ from synergy_core.policies.rounds.isolation import entries as entries_of_isolati
 from synergy_core.policies.rounds.isolation import isolated_elapsed, progress
 from synergy_core.policies.rounds.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.rounds.shares_problem import Speeds, check_prices, problem_of
-from synergy_core.policies.rounds.turns import in_turn, settles
+from synergy_core.policies.rounds.turns import in_turn, is_accounting
 
 NAMES = (
     "allox",
@@ -170,7 +170,7 @@ def _round_shares(policy: str, queue: Queue, jobs: Sequence[Job], problem: Probl
     number = round(queue.now / queue.round_s)
     pressed = np.array([job.name in deadlines.pressed for job in jobs], dtype=bool)
     follows = policy in _FOLLOWS
-    entries = entries_of(queue, jobs, problem, x, pressed, settling=settles(number) and not follows)
+    entries = entries_of(queue, jobs, problem, x, pressed, accounting=is_accounting(number) and not follows)
     order = in_turn(entries.shares, number, follows=follows)
     return RoundShares(problem, entries, order, deadlines.colliding, shares_from)
 

@@ -8,8 +8,8 @@ remembered, and a new X is followed at once.
 
 Not all due shares may fit: more may be due on a type than it has GPUs, or a job of eight GPUs finds no room beside
 three of one. Then the highest X / f is served first, where f is the fraction of its life that a job has spent on the
-type (Gavel, section 5). In the long run all jobs lack the same part of their shares. In every `SETTLING`-th round the
-order is X / f alone, whether a share is due or not.
+type (Gavel, section 5). In the long run all jobs lack the same part of their shares. In every
+`ACCOUNTING_EVERY`-th round, an accounting round, the order is X / f alone, whether a share is due or not.
 
 An X that follows what jobs have had needs no such correction (makespan: a job that falls behind gets more). There the
 order is: jobs that must run all the time, then the largest X.
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from synergy_core.model.arrays import Floats, Ints
 
-SETTLING = 16
+ACCOUNTING_EVERY = 16
 GOLDEN = 0.6180339887498949
 """The golden section."""
 _APART = 1e-6
@@ -54,18 +54,18 @@ def in_turn(shares: Shares, number: int, *, follows: bool = False) -> Ints:
     The order is: pressed shares; the one due share of each due job; the other shares of these jobs, for where the due
     one does not fit; the other jobs. Within each, the highest X / f is first. `follows`: X follows what jobs have had.
     """
-    if settles(number) and not follows:
+    if is_accounting(number) and not follows:
         return np.lexsort((-shares.share, -shares.priority, ~shares.pressed))
-    timetable = _Timetable(shares, (number if follows else number - number // SETTLING) * GOLDEN % 1.0)
+    timetable = _Timetable(shares, (number if follows else number - number // ACCOUNTING_EVERY) * GOLDEN % 1.0)
     first, rests = shares.priority, np.zeros(len(shares.share), dtype=bool)
     if follows:  # due ones by that share, others by all their time
         first, rests = np.where(timetable.is_due, shares.share, timetable.total), timetable.rests
     return np.lexsort((-shares.share, -first, rests, ~timetable.row_is_due, ~timetable.is_due, ~shares.pressed))
 
 
-def settles(number: int) -> bool:
-    """Whether X / f alone decides in a round."""
-    return number % SETTLING == 0
+def is_accounting(number: int) -> bool:
+    """Whether the round is an accounting round: X / f alone decides."""
+    return number % ACCOUNTING_EVERY == 0
 
 
 class _Timetable:

@@ -1,10 +1,10 @@
 """When rounds begin."""
 
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil, floor, inf, log2
 from typing import Final
 
-_AT_ONCE: Final = 16
+_AT_ONCE: Final = 12
 """With `fine` of so many rounds or more, GPUs are filled at once in rounds of the usual length."""
 
 
@@ -38,12 +38,29 @@ class RoundClock:
         return self.start(start + self.length(start))
 
     def fill(self, moment: float) -> float:
-        """When GPUs that fall free at `moment` are filled.
+        """When GPUs that are seen free at `moment` are filled: at once, or in a longer round at its end."""
+        step = self.step_s(moment)
+        return ceil(moment / step) * step if step else moment
 
-        At once in a round of the usual length, and at the end of a quarter of the round in a longer one. With a small
-        `fine`, which is for many jobs, always at the end of a quarter: among so many jobs one ends at almost any time.
+    def seen(self, moment: float, after: float = -inf) -> float:
+        """When a simulation sees an event of `moment`: at once, or in a longer round at its nearer end.
+
+        So as many events are seen too early as too late, and the times of a forecast are not late on the whole. The
+        job that ends has held its GPUs since `after`, and ends later than that.
+        """
+        step = self.step_s(moment) if moment < inf else 0.0
+        if not step:
+            return moment
+        nearest = floor(moment / step + 0.5) * step
+        return nearest if nearest > after else (floor(after / step) + 1) * step
+
+    def step_s(self, moment: float) -> float:
+        """Seconds between the moments at which GPUs are filled; 0: at any time.
+
+        With a small `fine`, which is for many jobs, at the ends of usual rounds too: among so many jobs one ends at
+        almost any time.
         """
         length = self.length(moment)
         if self.fine is None or (length == self.round_s and self.fine >= _AT_ONCE):
-            return moment
-        return ceil(moment / (length / 4)) * (length / 4)
+            return 0.0
+        return length

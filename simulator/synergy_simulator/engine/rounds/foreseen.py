@@ -1,4 +1,4 @@
-"""Rounds whose plan can be told without planning: it would be the previous plan again."""
+"""Rounds whose plan is known without planning: it would be the previous plan again."""
 
 from collections.abc import Collection, Mapping, Sequence
 

@@ -36,7 +36,7 @@ def makespan(inputs: Inputs) -> Findings:
     gpus, counts = (8, (30,)) if inputs.quick else (36, (100, 300))
     round_s = 20 * ROUND_S if inputs.quick else ROUND_S
     schedulers = (
-        Scheduler("FIFO, nobody moves", "fifo", aware=False),
+        Scheduler("FIFO without moves", "fifo", aware=False),
         Scheduler("FIFO in rounds", "gavel-fifo", aware=False),
         Scheduler("Gavel", "makespan"),
     )
@@ -106,7 +106,7 @@ def cost(inputs: Inputs) -> Findings:
     }
     differs = [
         gavel.speeds_note,
-        f"{jobs} jobs at {rate:g}/h on {gpus} GPUs of each type, all of one GPU; the paper tells their number only.",
+        f"{jobs} jobs at {rate:g}/h on {gpus} GPUs of each type, all of one GPU; the paper gives their number only.",
         "Prices: 2.48, 1.46 and 0.45 dollars for an hour of a V100, P100 and K80.",
     ]
     title = "Gavel, section 7.3: cost"

@@ -24,7 +24,7 @@ TRACE_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class GavelInputs:
-    """Speeds of the jobs, and where the authors' traces lie."""
+    """Speeds of the jobs, and the folder of the authors' traces."""
 
     speeds: ProfileTable
     speeds_note: str
@@ -50,7 +50,7 @@ class GavelInputs:
         )
 
     def drawn(self, count: int, **more: Any) -> list[TraceJob]:
-        """A trace as section 7.1 tells (`gavel_mix.drawn`); `seed` adds to that of the command."""
+        """A trace as in section 7.1 (`gavel_mix.drawn`); `seed` adds to that of the command."""
         seed = self.inputs.seed + more.pop("seed", 0)
         return drawn(count, self.speeds, seed=seed, **more)
 
@@ -62,7 +62,7 @@ class GavelInputs:
     def workload(
         self, trace: Sequence[TraceJob], cluster: Cluster, *, physical: bool = False, unconsolidated: bool = False
     ) -> Workload:
-        """A trace on a cluster with these speeds, where asked also those of jobs that lie spread."""
+        """A trace on a cluster with these speeds, on request also those of spread jobs."""
         speeds = self.physical if physical else self.speeds
         return build_workload(trace, speeds, cluster, unconsolidated=unconsolidated)
 

@@ -1,7 +1,7 @@
 """Figure 13 of Gavel: weighted fairness over three entities, first in first out within each, on 3 GPUs of each type.
 
 A job is added every four steps, the first six of entity 0 (weight 1), then six of entity 1 (weight 2), then six of
-entity 2 (weight 3). At each step the allocation is solved anew, as the paper's figure does; nobody ends.
+entity 2 (weight 3). At each step the allocation is solved anew, as the paper's figure does; no job ends.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def fig13(inputs: Inputs) -> Findings:
         gavel.speeds_note,
         "The paper does not tell which job types are added; these are drawn uniformly.",
         f"Seed {inputs.seed}. Throughputs are relative to those with an equal share of all GPUs.",
-        "What an entity's jobs cannot use goes to the others, so that parts are by weight only where all are limited.",
+        "What an entity's jobs cannot use goes to the others. Shares follow the weights only if all are limited.",
     ]
     title = "Gavel, figure 13: fairness over entities, FIFO within"
     return Findings(title, header, rows, differs, [_chart(title, moments)], figures)

@@ -32,7 +32,7 @@ class Scale:
     measure: tuple[int, int]
     """Jobs by arrival."""
     jobs: int
-    """In the trace. In full more than come until those that are measured are done, so that they are in steady state."""
+    """In the trace. In full more than arrive until the measured jobs are done: these are in steady state."""
     round_s: float = ROUND_S
 
     @property
@@ -198,7 +198,7 @@ def fig11(inputs: Inputs) -> Findings:
         "FTF, of both, is beside an n-th of the cluster, n being the GPUs that Gavel's run wanted for each that there "
         "is while a job was there, in the mean; with the n of each its own run the gain is "
         + ", ".join(f"{made[f'own_ftf_gain_at_{load:g}']:.2f}x at {load:g} jobs/h" for load in found)
-        + ": whoever makes a long queue looks fair beside it. The paper does not tell its n.",
+        + ": a policy with a long queue looks fair beside it. The paper does not give its n.",
     ]
     return Findings(title, header, rows, said, [*charts(title, sweep, found), more], made)
 

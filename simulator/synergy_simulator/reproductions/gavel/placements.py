@@ -1,4 +1,4 @@
-"""Policies that see where a job's GPUs lie (section 3.1): the paper has no figure of them, so ours stand alone."""
+"""Policies that see where a job's GPUs are (section 3.1): the paper has no figure of them to compare with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -83,7 +83,7 @@ def placements(inputs: Inputs) -> Findings:
     }
     differs = [
         "The paper says how policies become sensitive to placement, and shows no figure of it.",
-        "Speeds on few and on many nodes: the Gavel authors' table; a job lies spread on more nodes than the fewest.",
+        "Speeds on few and on many nodes: the Gavel authors' table; a job is spread on more nodes than the fewest.",
         TRACE_NOTE,
         f"A preemption costs {_PREEMPTION_S:.0f} s. Means of {len(settings[-1].traces)} drawn traces.",
     ]

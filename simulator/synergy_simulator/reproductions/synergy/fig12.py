@@ -35,7 +35,7 @@ def fig12(inputs: Inputs) -> Findings:
     differs = [
         inputs.profiles_note,
         trace_note(inputs, single=True),
-        "Durations are those at the proportional share of each cluster, so that all ratios have the same load in GPUs.",
+        "Durations are those at the proportional share of each cluster: all ratios have the same load in GPUs.",
         *scale_notes(scale_of(inputs)),
     ]
     lines = [

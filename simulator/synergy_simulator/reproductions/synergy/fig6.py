@@ -36,7 +36,9 @@ def fig6(inputs: Inputs) -> Findings:
         source = "Trace: drawn as in section 5.1; the Philly table is not at hand (--data names its folder)."
     else:
         trace = with_models(real[::part], W1, inputs.profiles.models, seed=inputs.seed)
-        source = f"Trace: jobs {FIRST} to {FIRST + 8000} of the public Philly table; the paper's subrange is not told."
+        source = (
+            f"Trace: jobs {FIRST} to {FIRST + 8000} of the public Philly table; the paper does not give its subrange."
+        )
     workload = inputs.workload(trace, homogeneous(nodes))
     cases = [
         Case(f"{policy} {mechanism}", workload, steady(measure, policy=policy, mechanism=mechanism))

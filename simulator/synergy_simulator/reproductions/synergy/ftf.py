@@ -1,4 +1,4 @@
-"""Finish-time fairness: section 5.3.2 tells of a gain of 2.3x on single-GPU jobs and of 2x on multi-GPU jobs."""
+"""Finish-time fairness: section 5.3.2 reports a gain of 2.3x on single-GPU jobs and of 2x on multi-GPU jobs."""
 
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, avg_h

@@ -39,7 +39,7 @@ def motivation(inputs: Inputs) -> Findings:
     header = ("", "job", "ours gets", "epoch time, relative", "the paper")
     differs = [
         inputs.profiles_note,
-        "Nobody gets more than saturates it, so that amounts differ from table 3 where epochs do not.",
+        "No job gets more than saturates it. So amounts differ from table 3 where epochs do not.",
     ]
     return Findings("Motivation: tables 1 to 3, figures 2 and 3", header, rows, differs, (), {"gain": gain})
 

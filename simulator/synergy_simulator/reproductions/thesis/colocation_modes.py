@@ -64,7 +64,7 @@ def modes(inputs: Inputs) -> Findings:
         f"{jobs} jobs of one GPU, {LOAD:g} per hour on a node of 4 GPUs, 12 CPUs and 250 GiB of each type.",
         f"Mechanism tune, rounds of {ROUND_S / 60:g} minutes, seed {inputs.seed}.",
     ]
-    return Findings("Who shares a GPU: average JCT", header, rows, differs, (), figures)
+    return Findings("Which jobs share a GPU: average JCT", header, rows, differs, (), figures)
 
 
 def _options(policy: str, mode: ColocationMode) -> Options:

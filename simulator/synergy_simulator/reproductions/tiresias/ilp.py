@@ -105,7 +105,7 @@ def _sample(case: Case) -> Sample:
 
 def _load(case: Case, how: Placement) -> float:
     room = np.array(case.free_gpus)
-    seats = dict(choose(how, WORKERS, room, room.astype(float)) or ())
-    workers = [seats.get(node, 0) for node in range(len(room))]
+    assigned = dict(choose(how, WORKERS, room, room.astype(float)) or ())
+    workers = [assigned.get(node, 0) for node in range(len(room))]
     hosts = [node for node, here in enumerate(workers) for _ in range(here)]
     return load_of(workers, hosts, case.servers_bytes, case.load_bytes)

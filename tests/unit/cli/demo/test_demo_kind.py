@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 import yaml
 
-from synergy_cli.demo.kind import IMAGES, LABEL_COUNT, KindCluster, missing_for_kind
+from synergy_cli.demo.kind import LABEL_COUNT, KindCluster
+from synergy_cli.demo.kind_tools import IMAGES, OwnTools, UsersTools, missing_for_kind, tools_here
 from synergy_cli.demo.story import documents, offering
 from synergy_devcluster import DevclusterError
+from synergy_devcluster.programs import prerequisites
 
 
 def _program(folder: Path, name: str, exit_code: int = 0) -> None:
@@ -22,7 +24,7 @@ def test_all_that_is_missing_is_named_at_once_with_where_to_get_it(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DevclusterError) as caught:
-        KindCluster().check()
+        KindCluster(tools=UsersTools()).check()
     for words in ("docker is not on PATH", "go install sigs.k8s.io/kind@v", "install Helm 3"):
         assert words in str(caught.value)
 
@@ -44,6 +46,44 @@ def test_nothing_is_missing_where_all_is_there(tmp_path: Path, monkeypatch: pyte
         _program(tmp_path, name)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
     assert missing_for_kind() == []
+
+
+def test_a_docker_that_answers_is_used_and_nothing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _program(tmp_path, "docker")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    tools = tools_here()
+    assert isinstance(tools, UsersTools)
+    assert tools.start(print) == []
+    assert tools.how_to_end("kube-synergy") == "kind delete cluster --name kube-synergy"
+
+
+@pytest.mark.parametrize(
+    ("others", "wanted"), [((), OwnTools), (("the devcluster starts containers: run it as root",), UsersTools)]
+)
+def test_without_docker_the_projects_own_is_used_where_it_can_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...], wanted: type
+) -> None:
+    _program(tmp_path, "docker", exit_code=1)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setattr(prerequisites, "find_missing", lambda: prerequisites.Missing((), others))
+    assert isinstance(tools_here(), wanted)
+
+
+def test_the_users_docker_builds_each_image_and_kind_loads_them(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("docker", "kind"):
+        path = tmp_path / name
+        path.write_text(f'#!/bin/sh\necho "{name} $*" >>{tmp_path}/calls\necho sha256:$#\n')
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    UsersTools().load(repository, "mine", print)
+    *builds, load = (tmp_path / "calls").read_text().splitlines()
+    assert builds == [
+        f"docker build --quiet --file {repository / image.dockerfile} --tag {image.tag} {repository}"
+        for image in IMAGES
+    ]
+    assert load == f"kind load docker-image {' '.join(image.tag for image in IMAGES)} --name mine"
 
 
 def test_the_plugin_offers_as_many_gpus_as_the_workers_label_says(repository: Path) -> None:

@@ -150,7 +150,7 @@ CHOICES = ", ".join(sorted(ALLOCATION_POLICIES))
             "fifo",
             "jobs[0].throughputs.t4: is not in workers; add it there or remove it here",
         ),
-        (_problem(jobs=[_job(), _job()]), "fifo", "jobs[1].id: 'a' is there twice; give each its own"),
+        (_problem(jobs=[_job(), _job()]), "fifo", "jobs[1].id: 'a' occurs twice; give each its own"),
         (
             _problem(jobs=[_job(tenant="x")]),
             "hierarchical",

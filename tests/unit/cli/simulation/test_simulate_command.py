@@ -119,7 +119,7 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--policy", "las", "--placement-sensitive"), "--placement-sensitive: las has no such variant"),
         (
             ("--policy", "makespan", "--placement-sensitive"),
-            "--placement-sensitive: nothing tells what a job keeps of its speed on many nodes; add the column",
+            "--placement-sensitive: no input says what a job keeps of its speed on many nodes; add the column",
         ),
         (("--unconsolidated",), "--unconsolidated: --profiles has no speeds of types that end in _unconsolidated"),
         (("--measured-types", "2", "--colocation", "auto"), "--measured-types: jobs that share a GPU need all"),

@@ -1,6 +1,7 @@
 """The predictors on measurements of a made-up GPU whose law is known."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
@@ -16,11 +17,11 @@ from synergy_core.colocation.predictors.evaluation import (
     score,
     threshold_accuracy,
 )
-from synergy_core.colocation.predictors.generic import EFFECTS
+from synergy_core.colocation.predictors.generic import EFFECTS, SUMS
 from synergy_core.colocation.predictors.model_format import SharingModel, model_text, parse_model
 from synergy_core.colocation.predictors.references import References
 from synergy_core.colocation.predictors.sums import fit_sums
-from synergy_core.model.measurement import Observation, SharedMeasurement
+from synergy_core.model.measurement import Observation, Predictor, SharedMeasurement
 from synergy_core.model.snapshot_format import SnapshotError
 from synergy_core.model.usage import Usage
 
@@ -245,3 +246,43 @@ def test_a_bad_model_names_the_field(old: str, new: str, message: str) -> None:
     assert old in text
     with pytest.raises(SnapshotError, match=message):
         parse_model(text.replace(old, new))
+
+
+def counted(usage: Usage, *, known: bool = True) -> Usage:
+    """The same job by counters: a third of its utilisation, which is known beside them or not."""
+    beside = {"utilization": usage.compute, "memory_utilization": usage.bandwidth} if known else {}
+    return replace(usage, compute=usage.compute / 3, bandwidth=usage.bandwidth / 3, counters=True, **beside)
+
+
+@pytest.mark.parametrize("fit", [fit_sums, fit_effects])
+def test_a_predictor_gets_the_figures_that_it_was_fitted_to(fit: Callable[..., Predictor]) -> None:
+    plain = measured()
+    by_counters = [SharedMeasurement(tuple(map(counted, one.usages)), one.fractions) for one in plain]
+    to_utilisation, to_counters = fit(plain), fit(by_counters, counters=True)
+    for one in plain[:9]:
+        both = [counted(usage) for usage in one.usages]
+        assert to_utilisation.fractions(both) == to_utilisation.fractions(one.usages)
+        assert to_counters.fractions(both) == pytest.approx(to_utilisation.fractions(one.usages), abs=0.03)
+        observation = Observation(both[0], (both[1],), 0.4)
+        learnt = to_utilisation.corrected([observation]).fractions(both)
+        assert learnt == to_utilisation.corrected([replace(observation, own=one.usages[0])]).fractions(one.usages)
+
+
+def test_utilisation_stands_for_unknown_counters_as_an_upper_bound() -> None:
+    plain, counters = Usage(compute=0.9, bandwidth=0.6), Usage(compute=0.3, bandwidth=0.2, counters=True)
+    assert plain.seen_by(counters=True) == plain.seen_by(counters=False) == plain
+    assert counters.seen_by(counters=False) == counters, "nothing else is known"
+    half = replace(counters, utilization=0.8)
+    assert half.seen_by(counters=False) == Usage(compute=0.8, bandwidth=0.2, utilization=0.8)
+    predictor = replace(SUMS, counters=True)
+    assert predictor.fractions([plain, plain]) < predictor.fractions([counters, counters])
+
+
+def test_a_model_says_what_it_was_fitted_to() -> None:
+    plain = measured()
+    for counters in (False, True):
+        sums, effects = fit_sums(plain, counters=counters), fit_effects(plain, counters=counters)
+        model = SharingModel(gpu_type="T4", mps=True, measurements=1, sums=sums, effects=effects)
+        assert ('"counters": true' in model_text(model)) == counters
+        back = parse_model(model_text(model))
+        assert (back.sums.counters, back.effects.counters) == (counters, counters)

@@ -16,7 +16,7 @@ POOL = Pool("V100", [node("n1", 2, cpus=4)])
 @pytest.mark.parametrize("pack", [proportional.pack, tune.pack])
 def test_more_floating_gpus_than_there_are(pack: Pack) -> None:
     selection = PoolSelection(Reservations(POOL), floating=[QueueEntry(JobInfo(job("a", 3), [POOL], 0.05))])
-    with pytest.raises(RuntimeError, match="promised room on V100 cannot be placed"):
+    with pytest.raises(RuntimeError, match="reserved GPUs of V100 cannot be placed"):
         pack(selection, "round")
 
 
@@ -24,5 +24,5 @@ def test_more_floating_gpus_than_there_are(pack: Pack) -> None:
 def test_a_seat_on_a_node_that_has_too_little(pack: Pack) -> None:
     greedy = QueueEntry(JobInfo(job("a", 1, cpu_millis_min=5000), [POOL], 0.05))
     selection = PoolSelection(Reservations(POOL), assigned={greedy: ((0, 1),)})
-    with pytest.raises(RuntimeError, match="a was promised its nodes and does not fit there"):
+    with pytest.raises(RuntimeError, match="a does not fit on the nodes that are reserved for it"):
         pack(selection, "round")

@@ -30,7 +30,7 @@ def _do(packing: Packing, entry: QueueEntry, amount: int, nodes: tuple[int, ...]
     if entry in packing.assigned:
         packing.resize(entry, shares_of(packing.assigned[entry].assignments, (amount, amount)))
     else:
-        packing.promise(shares)
+        packing.bind(shares)
         packing.assign(entry, shares, shares)
 
 

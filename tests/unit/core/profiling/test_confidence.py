@@ -6,6 +6,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from synergy_core.profiling.adaptive_cpu_search import next_cpu_point
 from synergy_core.profiling.confidence import LEVEL, PointRun, estimates, next_repeat, run_to_run, t_quantile
@@ -100,6 +101,8 @@ def test_points_that_contradict_each_other_are_measured_again_though_each_seems_
     assert next_repeat({1000: [PointRun(1.0, 0.0)], 2000: [PointRun(3.0, 0.0)], 3000: [PointRun(2.9, 0.0)]}) is None, (
         "it is too small"
     )
+    assert next_repeat({1000: [PointRun(21.0, 0.0)], 2000: [PointRun(20.0, 0.0)]}) is None, "exactly half of 10 %"
+    assert next_repeat({1000: [PointRun(21.1, 0.0)], 2000: [PointRun(20.0, 0.0)]}) == 2000
 
 
 def test_every_point_gets_the_least_number_of_runs_from_the_highest_down() -> None:
@@ -132,6 +135,11 @@ def test_an_interval_is_around_the_mean_and_never_below_zero(runs: list[tuple[fl
 )
 def test_student_s_t(freedom: int, value: float) -> None:
     assert t_quantile(freedom) == pytest.approx(value, abs=0.001)
+
+
+@pytest.mark.parametrize("freedom", [11, 12, 15, 30, 100])
+def test_the_expansion_of_student_s_t_is_off_by_its_next_term_only(freedom: int) -> None:
+    assert t_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=2.0 / freedom**4)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ def test_an_impossible_cpu_grid_is_refused(sizes: tuple[int, int, int], field: s
 def test_memory_points_begin_with_what_the_processes_need() -> None:
     assert memory_grid(ceiling_bytes=350, step_bytes=100, floor_bytes=120) == (120, 200, 300, 350)
     assert memory_grid(ceiling_bytes=300, step_bytes=100) == (100, 200, 300)
+    assert memory_grid(ceiling_bytes=120, step_bytes=100, floor_bytes=120) == (120,), "the processes take all there is"
 
 
 @pytest.mark.parametrize(

@@ -56,3 +56,8 @@ def test_a_thinned_axis_keeps_its_ends_and_the_bound(axis: list[int], most: int)
 def test_less_than_two_points_are_no_axis() -> None:
     with pytest.raises(ValueError, match="most must be at least 2"):
         thinned((1, 2, 3), 1)
+
+
+def test_an_axis_is_thinned_evenly_by_position_and_keeps_its_ends() -> None:
+    assert thinned((1, 2, 3, 5, 8, 13, 21, 34, 55), 5) == (1, 3, 8, 21, 55)
+    assert thinned((1, 2, 3, 5, 8, 13), 2) == (1, 13)

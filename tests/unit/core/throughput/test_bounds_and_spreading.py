@@ -34,6 +34,14 @@ def test_spreading_costs_what_all_reduce_takes_over_the_link() -> None:
     assert _kept(job("j", 4, model_bytes=model)) == pytest.approx(far / near)
 
 
+def test_what_a_step_hides_counts_as_it_was_measured() -> None:
+    model = 1_000_000_000
+    hidden = {part: _kept(job("j", 4, model_bytes=model, overlap=part)) for part in (0.0, 2 / 3, 1.0)}
+    assert hidden[0.0] < hidden[2 / 3] < hidden[1.0]
+    assert hidden[2 / 3] == pytest.approx(_kept(job("j", 4, model_bytes=model))), "what is assumed"
+    assert spread_speed(10**9, 1 / 0.3, 1e9, 2, 0.0) == pytest.approx(0.3 / (0.3 + 1.0))
+
+
 def test_of_a_job_of_which_too_little_is_known_spreading_costs_nothing() -> None:
     assert _kept(job("j", 4)) == 1.0
     assert _kept(job("j", 4, model_bytes=500_000_000), link=None) == 1.0

@@ -64,13 +64,14 @@ async def test_the_export_is_what_the_simulator_reads(tmp_path: Path) -> None:
         ]
         await download(world, tmp_path)
     jobs = read_trace(tmp_path / "trace.csv")
+    assert (NOW - 150) % 300 == 250, "second 0 is the begin of the first job's round"
     assert [(job.name, job.arrival_s, job.gpus, job.steps, job.tenant) for job in jobs] == [
-        ("team/a", 0.0, 2, 500, "vision"),
-        ("odd/late", 50.0, 1, 1000, "odd"),
-        ("other/x", 50.0, 1, 1000, "other"),
-        ("team/a#2", 50.0, 1, 1000, "team"),
-        ("team/b", 50.0, 1, 1000, "team"),
-        ("team/gone", 60.0, 2, 500, "vision"),
+        ("team/a", 250.0, 2, 500, "vision"),
+        ("odd/late", 300.0, 1, 1000, "odd"),
+        ("other/x", 300.0, 1, 1000, "other"),
+        ("team/a#2", 300.0, 1, 1000, "team"),
+        ("team/b", 300.0, 1, 1000, "team"),
+        ("team/gone", 310.0, 2, 500, "vision"),
     ]
     profiles = read_profiles(tmp_path / "profiles.json")
     models = {job.name: job.model or "" for job in jobs}

@@ -281,4 +281,5 @@ async def test_the_description_names_each_route() -> None:
     async with dashboard() as world:
         paths = world.app.openapi()["paths"]
     routes = {"me", "cluster", "queue", "rounds", "jobs/{namespace}/{name}", "tenants", "what-if", "export", "stream"}
-    assert paths.keys() == {f"/api/v1/{one}" for one in routes | {"jobs/{namespace}/{name}/help"}}
+    routes |= {"jobs/{namespace}/{name}/help", "jobs/{namespace}/{name}/history", "decisions", "usage"}
+    assert paths.keys() == {f"/api/v1/{one}" for one in routes}

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from support.dashboard.server import AskedClient, World, dashboard
 from support.extender.cluster import allocation, job_object, node_object, share
 from synergy_dashboard.api import stream as streams
-from synergy_dashboard.api.stream import events
+from synergy_dashboard.api.problems import Refusal
+from synergy_dashboard.api.stream import MOST_OF_USER, Again, LiveStream
 from synergy_dashboard.live.scope import EVERYTHING, Scope
 from synergy_kube.resources import NODES, SCHEDULING_POLICIES, TRAINING_JOBS
 
@@ -42,9 +44,25 @@ def cluster() -> AskedClient:
     return client
 
 
+def answer_to(
+    world: World, scope: Scope, again: Again = same, clock: Callable[[], float] = lambda: 0.0, user: str = "ann"
+) -> LiveStream:
+    return LiveStream(world.live, user, scope, again, clock)
+
+
+async def opened(
+    world: World, scope: Scope, again: Again = same, clock: Callable[[], float] = lambda: 0.0
+) -> AsyncIterator[bytes]:
+    """The events of an answer."""
+    answer = answer_to(world, scope, again, clock)
+    async for part in answer.body_iterator:
+        assert isinstance(part, bytes)
+        yield part
+
+
 async def follow(world: World, scope: Scope) -> AsyncIterator[bytes]:
     """A stream that has said its first event."""
-    stream = events(world.live, scope, same, lambda: 0.0)
+    stream = opened(world, scope)
     first = await heard(stream)
     assert (first["jobs"], first["queue"], first["types"], first["round_ends_s"]) == ({}, {}, None, 1_000_200.0)
     await settled(world)
@@ -69,8 +87,6 @@ async def test_a_job_that_starts_is_told_with_all_that_it_changes() -> None:
         whole = change if change["types"] is not None else await heard(stream)
         assert (whole["types"][0]["gpus_given"], whole["waiting_by_reason"]) == (1, {})
         assert whole["tenants"][0]["running"] == 1
-        await stream.aclose()  # type: ignore[attr-defined]
-        assert world.live.subscribers == 0
 
 
 async def test_hidden_jobs_are_not_told_of() -> None:
@@ -113,14 +129,13 @@ async def test_a_stream_ends_when_the_user_may_see_nothing_any_more(monkeypatch:
         return None
 
     async with dashboard(cluster()) as world:
-        stream = events(world.live, EVERYTHING, revoked, lambda: now)
+        stream = opened(world, EVERYTHING, revoked, lambda: now)
         await heard(stream)
         await settled(world)
         assert (await anext(stream)).startswith(b": ")
         now = 61.0
         async with asyncio.timeout(10):
             assert [part async for part in stream if not part.startswith(b": ")] == []
-        assert world.live.subscribers == 0
 
 
 async def test_a_user_whose_rights_grow_sees_more_on_the_same_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +146,7 @@ async def test_a_user_whose_rights_grow_sees_more_on_the_same_stream(monkeypatch
 
     clock = iter(range(0, 10**6, 61))
     async with dashboard(cluster()) as world:
-        stream = events(world.live, TEAM, grown, lambda: float(next(clock)))
+        stream = opened(world, TEAM, grown, lambda: float(next(clock)))
         await heard(stream)
         await world.client.tell(TRAINING_JOBS, "ADDED", job_object("new", status=RUNS, namespace="other", uid="o"))
         change = await heard(stream)
@@ -140,6 +155,49 @@ async def test_a_user_whose_rights_grow_sees_more_on_the_same_stream(monkeypatch
 
 
 async def test_too_many_streams_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synergy_dashboard.api.app.MOST_STREAMS", 0)
+    monkeypatch.setattr(streams, "MOST_STREAMS", 0)
     async with dashboard(cluster()) as world:
         assert "streams are open" in (await world.get("stream", status=503))["error"]
+
+
+async def test_one_user_does_not_hold_the_streams_of_all() -> None:
+    async with dashboard(cluster()) as world:
+        kept = [answer_to(world, EVERYTHING) for _ in range(MOST_OF_USER)]
+        with pytest.raises(Refusal) as refused:
+            answer_to(world, EVERYTHING)
+        assert (refused.value.status_code, refused.value.detail.partition(";")[0]) == (429, "ann has 20 streams open")
+        kept.append(answer_to(world, EVERYTHING, user="bob"))
+        assert world.live.subscribers == MOST_OF_USER + 1
+
+
+async def test_a_stream_that_ends_makes_room() -> None:
+    """Also if it ended before its first event."""
+    async with dashboard(cluster()) as world:
+
+        async def away() -> dict[str, Any]:
+            return {"type": "http.disconnect"}
+
+        async def sent(message: Any) -> None:
+            raise OSError("the connection is gone")
+
+        answer = answer_to(world, EVERYTHING)
+        assert world.live.subscribers_of("ann") == 1
+        with suppress(Exception, BaseExceptionGroup):
+            await answer({"type": "http", "asgi": {"spec_version": "2.4"}}, away, sent)
+        assert world.live.subscribers == 0
+
+
+async def test_a_change_of_policy_alone_is_told() -> None:
+    async with dashboard(cluster()) as world:
+        stream = await follow(world, TEAM)
+        changed = {"metadata": {"name": "default"}, "spec": {"policy": "srtf", "mechanism": "opt"}}
+        await world.client.tell(SCHEDULING_POLICIES, "MODIFIED", changed)
+        change = await heard(stream)
+        assert (change["policy"]["name"], change["policy"]["mechanism"]) == ("srtf", "opt")
+        assert (change["jobs"], change["types"], change["tenants"]) == ({}, None, None)
+        same_but_for_its_history = {**changed, "status": {"history": {"jobs": 3}}}
+        await world.client.tell(SCHEDULING_POLICIES, "MODIFIED", same_but_for_its_history)
+        in_force = {"inForce": {"policy": "las", "mechanism": "tune", "roundSeconds": 60}}
+        await world.client.tell(SCHEDULING_POLICIES, "MODIFIED", {**changed, "status": in_force})
+        change = await heard(stream)
+        assert (change["policy"]["name"], change["policy"]["round_s"]) == ("las", 60.0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from dataclasses import asdict
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 
 from support.dashboard.server import AskedClient, World, dashboard
 from support.extender.cluster import NOW, allocation, cluster, job, job_object, node_object, share
-from synergy_dashboard.api.answers import WhatIfRequest
 from synergy_dashboard.api.future import answer, helped, job_view
+from synergy_dashboard.api.future_answers import WhatIfRequest
 from synergy_dashboard.api.what_if import MOST_BYTES, Futures
 from synergy_kube.resources import TRAINING_JOBS
 
@@ -74,9 +75,21 @@ async def test_a_future_that_takes_too_long_is_stopped() -> None:
 
 async def test_few_wait_for_their_turn() -> None:
     async with dashboard(jobs(), futures=says(json.dumps(TOLD), "time.sleep(1)")) as world:
-        answers = await asyncio.gather(*(post(world, {}) for _ in range(8)))
+        world.reviewer.sees |= {f"user-{one}": {"*"} for one in range(8)}
+        answers = await asyncio.gather(*(post(world, {}, f"user-{one}") for one in range(8)))
     statuses = sorted(status for status, _ in answers)
     assert statuses == [200] * 5 + [503] * 3
+
+
+async def test_one_user_does_not_hold_the_turns_of_all() -> None:
+    async with dashboard(jobs(), futures=says(json.dumps(TOLD), "time.sleep(0.5)")) as world:
+        greedy = [asyncio.create_task(post(world, {})) for _ in range(6)]
+        await asyncio.sleep(0.1)
+        status, _ = await post(world, {}, "ann")
+        refused = [told for code, told in await asyncio.gather(*greedy) if code == 429]
+        again, _ = await post(world, {})
+    assert (status, again, len(refused)) == (200, 200, 4)
+    assert "2 questions of yours are being answered" in refused[0]["error"]
 
 
 @pytest.mark.parametrize(
@@ -190,3 +203,17 @@ def test_a_node_more_helps_the_waiting_job_and_fewer_gpus_do_not() -> None:
 def test_a_job_that_runs_needs_no_help() -> None:
     told = helped("team/runs", state(), POLICY, NOW)
     assert (told["planned"], told["remedies"]) == (False, ())
+
+
+def test_a_cluster_that_takes_too_long_to_simulate_is_refused_before_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = [job(name, spec=SPEC, status={"phase": "Queued"}) for name in ("a", "b")]
+    state = cluster([node_object("n")], waiting)
+    asked = asdict(WhatIfRequest(policy="las"))
+    assert "as_is" in answer(asked, state, POLICY, NOW)
+    monkeypatch.setattr("synergy_dashboard.api.future._FIRST_SECONDS", 1e-6)
+    told = answer(asked, state, POLICY, NOW)
+    assert told["code"] == 503
+    assert "the future of 2 jobs on 8 GPUs takes too long to simulate here; kubectl synergy what-if" in told["error"]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -81,7 +81,7 @@ def test_the_settings_tell_of_which_types_there_are_models(tmp_path: Path) -> No
     ("files", "words"),
     [
         ({"a.json": "{}"}, "a.json: "),
-        ({"a.json": fitted("")}, "a.json tells no GPU type; fit it with --gpu-type"),
+        ({"a.json": fitted("")}, "a.json names no GPU type; fit it with --gpu-type"),
         ({"a.json": fitted(mps=False)}, "a.json is of jobs that took turns"),
         ({"a.json": fitted(), "b.json": fitted()}, "b.json is the second model of GPU type V100; keep one"),
     ],

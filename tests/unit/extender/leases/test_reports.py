@@ -29,6 +29,15 @@ def test_a_report_is_written_as_it_is() -> None:
     )
 
 
+def test_what_was_sent_stays_known_while_later_reports_do_not_tell_it() -> None:
+    sent = Report(step=250, sent_bytes_per_step=4000, world_size=4)
+    known = progress_after(job("j"), Reported(3, sent), NOW)
+    assert (known.sent_bytes_per_step, known.world_size) == (4000, 4)
+    before = job("j", status={"phase": "Running", "progress": known.to_wire()})
+    later = progress_after(before, Reported(4, Report(step=260)), NOW)
+    assert (later.sent_bytes_per_step, later.world_size) == (4000, 4)
+
+
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 2000)), min_size=1))
 def test_within_one_run_steps_never_fall(reports: list[tuple[int, int]]) -> None:
     view, steps = job("j"), 0
@@ -139,7 +148,15 @@ def test_what_the_newest_ended_run_said_on_leaving_counts(status: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"step": -1}, {"step": 1, "job": "other"}, {"step": 1, "steps_per_second": float("nan")}]
+    "body",
+    [
+        {},
+        {"step": -1},
+        {"step": 1, "job": "other"},
+        {"step": 1, "steps_per_second": float("nan")},
+        {"step": 1, "sent_bytes_per_step": 0},
+        {"step": 1, "world_size": 1},
+    ],
 )
 def test_a_bad_report_is_refused(body: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

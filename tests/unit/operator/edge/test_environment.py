@@ -37,3 +37,17 @@ def test_a_new_ca_certificate_is_used_without_a_restart(tmp_path: Path) -> None:
     file.write_text("new")
     os.utime(file, (1, 1))
     assert environment.settings().ca_cert == "new"
+
+
+def test_profile_runs_learn_where_the_exporter_is(tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_text("x")
+    given = {**COMPLETE, "SYNERGY_CA_FILE": str(file)}
+    assert (read_environment(given).settings().dcgm_url, read_environment(given).dcgm_interval_seconds) == ("", 30.0)
+    given |= {"SYNERGY_DCGM_URL": "http://{hostIP}:9400/metrics", "SYNERGY_DCGM_INTERVAL_S": "1.5"}
+    settings = read_environment(given).settings()
+    assert (settings.dcgm_url, settings.dcgm_interval_seconds) == ("http://{hostIP}:9400/metrics", 1.5)
+    with pytest.raises(ValueError, match=r"SYNERGY_DCGM_URL is 'node:9400': give an address such as http://"):
+        read_environment({**given, "SYNERGY_DCGM_URL": "node:9400"})
+    with pytest.raises(ValueError, match="SYNERGY_DCGM_INTERVAL_S"):
+        read_environment({**given, "SYNERGY_DCGM_INTERVAL_S": "0"})

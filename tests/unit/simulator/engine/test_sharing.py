@@ -123,7 +123,7 @@ def test_deviations_are_of_models_not_of_jobs_and_always_the_same() -> None:
     [
         ("model,gpu_util,gmem_util\n", "line 1, gmem: column is missing"),
         ("model,gpu_util,gmem_util,gmem\na,130,1,1\n", "line 2, gpu_util: must be at most 100 percent, is 130"),
-        ("model,gpu_util,gmem_util,gmem\na,1,1,1\na,1,1,1\n", "line 3, model: a stands there twice"),
+        ("model,gpu_util,gmem_util,gmem\na,1,1,1\na,1,1,1\n", "line 3, model: a occurs twice"),
         ("model,gpu_util,gmem_util,gmem\na,1,-1,1\n", "line 2, gmem_util: must be at least 0"),
     ],
 )

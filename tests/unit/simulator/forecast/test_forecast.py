@@ -225,8 +225,8 @@ def test_intervals_hold_80_percent_where_a_third_of_the_truths_is_the_earliest_t
     assert 0.78 < inside / len(found) < 0.83
 
 
-def test_with_many_jobs_gpus_are_filled_at_quarters_of_a_round() -> None:
-    assert [RoundClock(300.0, 0.0, fine).fill(100.0) for fine in (4, 16, None)] == [150.0, 100.0, 100.0]
+def test_with_many_jobs_gpus_are_filled_when_a_round_begins() -> None:
+    assert [RoundClock(300.0, 0.0, fine).fill(100.0) for fine in (4, 16, None)] == [300.0, 100.0, 100.0]
 
 
 @given(st.integers(0, 10**8).map(lambda tenths: tenths / 10), st.integers(1, 32))
@@ -238,7 +238,47 @@ def test_longer_rounds_begin_where_shorter_ones_do(moment: float, fine: int) -> 
     assert clock.after(start) > start
     assert clock.length(moment) <= 300.0 * max(1.0, 1.0 + moment / (fine * 300.0))
     assert clock.length(moment) * 2 > 300.0 * (1.0 + moment / (fine * 300.0))
-    assert moment <= clock.fill(moment) <= moment + clock.length(moment) / 4
+    assert moment <= clock.fill(moment) <= moment + clock.length(moment)
+
+
+@given(st.integers(0, 10**8).map(lambda tenths: tenths / 10), st.integers(1, 32))
+def test_a_long_round_sees_an_event_at_its_nearer_end(moment: float, fine: int) -> None:
+    clock = RoundClock(300.0, 0.0, fine)
+    seen = clock.seen(moment)
+    assert abs(seen - moment) <= clock.step_s(moment) / 2
+    assert seen <= clock.fill(seen) < seen + clock.step_s(seen) or clock.step_s(seen) == 0, "filled in that round"
+    assert clock.seen(moment, after=moment) > moment or clock.step_s(moment) == 0
+
+
+def test_events_are_seen_at_once_in_rounds_of_the_usual_length() -> None:
+    assert [RoundClock(300.0, 0.0, fine).seen(299.5) for fine in (None, 512, 3)] == [299.5, 299.5, 300.0]
+    assert RoundClock(300.0, 0.0, 3).seen(inf) == inf
+
+
+def test_short_jobs_are_thinned_to_the_same_load() -> None:
+    state = snapshot(*(job(f"j{index}", 100, arrival_s=60.0 * index) for index in range(600)))
+    tasks = sorted(Beginning(state, options()).tasks.values(), key=lambda task: task.arrival_s)
+    past = Past(tuple(tasks), 0.0, 36_000.0)
+    whole = list(drawn(past, 36_000.0, 400_000.0, "1"))
+    thin = list(drawn(past, 36_000.0, 400_000.0, "1", lambda _moment: 1000.0))
+    assert {task.steps for task in thin} == {1000.0}
+    assert sum(task.steps for task in thin) == pytest.approx(sum(task.steps for task in whole), rel=0.15)
+    assert [task.steps for task in drawn(past, 36_000.0, 50_000.0, "1", lambda _moment: 99.0)][:3] == [100.0] * 3
+
+
+def test_of_eleven_futures_one_has_no_arrivals() -> None:
+    """The shortest job first: each draw of long-lasting arrivals delays the last job, so the least is that future."""
+    history = tuple(PastJob(arrival_s=10.0 * index, gpus=1, model="m", steps=7.0) for index in range(60))
+    state = snapshot(
+        *(job(f"j{index}", 1000 + index) for index in range(20)),
+        policy="srtf",
+        history=history,
+        model_profiles={"m": {"1": {"V100": ONE}}},
+    )
+    one = forecaster(state)
+    last = {job.job: job for job in one.forecast(10).jobs}["j19"]
+    draws = [one.draw(f"0 {index}")["j19"][1] for index in range(10)]
+    assert last.finish == Quantiles.of([*draws, one.alone["j19"][1]]) != Quantiles.of(draws)
 
 
 def test_rounds_are_as_long_as_ever_where_nobody_asks_for_more() -> None:

@@ -129,7 +129,7 @@ def test_bad_profiles(tmp_path: Path, spoil: Callable[[dict[str, Any]], Any], wh
     ("text", "what"),
     [
         ("{", "line 1: not JSON"),
-        ('{"models": {"m": {}, "m": {}}}', "m: stands there twice"),
+        ('{"models": {"m": {}, "m": {}}}', "m: occurs twice"),
         ('{"v100": {"(1, 2)": {"null": 1}}}', "must look like"),
         ('{"v100": {"(\'m\', 1)": {}}}', "null: is missing"),
         ('{"v100": {"(\'m\', 1)": {"null": 1e-307}}}', "null: must be 0 or from 1e-06 to 1e+09 steps per second"),
@@ -182,7 +182,7 @@ def test_a_cluster_without_pools(tmp_path: Path, text: str) -> None:
 
 def test_two_pools_of_one_name(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(CLUSTER + CLUSTER.splitlines()[1])
-    with pytest.raises(InputError, match=r"line 3, pools\[1\].name: 'v' is there twice"):
+    with pytest.raises(InputError, match=r"line 3, pools\[1\].name: 'v' occurs twice"):
         read_cluster(tmp_path / "c.yaml")
 
 

@@ -1,9 +1,8 @@
 """AlloX (Le et al., EuroSys 2020), the baseline of Gavel's evaluation (section 7.3): smallest average completion time.
 
 Each worker runs jobs one after another. A job that is k-th from the end on a worker of type j delays k jobs by its
-steps / throughput, itself included. Assigning jobs to (type, k) so that the sum of these is smallest is a
-transportation problem, in which there are as many k of type j as the type has workers. The first job on each worker
-runs now, all the time.
+steps / throughput, itself included. The assignment of jobs to (type, k) with the smallest sum is a transportation
+problem. It has as many k of type j as the type has workers. The first job on each worker runs now, all the time.
 
 AlloX knows jobs of one worker only. A job with more workers stands for all of them (its time counts as often). It gets
 them while they last, the shortest job first. If a due job does not fit beside those before it, it gets free workers of

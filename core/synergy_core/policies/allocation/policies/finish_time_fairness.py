@@ -116,7 +116,7 @@ def _fill_by_rho(here: Setting) -> tuple[Level, Floats, bool]:
             still = np.zeros_like(rises)
         rises, held, low = still, now, level.z
     if reached is None:
-        raise ValueError("nobody could rise from the start")
+        raise ValueError("no job could rise from the start")
     return reached, held, True
 
 

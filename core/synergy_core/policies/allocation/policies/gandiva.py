@@ -30,11 +30,11 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     can = _worthwhile(problem)[rows[:, None], columns]
     time = np.minimum(1.0, problem.workers.sum() / (len(rows) * scale))
     x = np.zeros((problem.rows, len(problem.columns)))
-    x[rows[:, None], columns] = _dealt(time, can * problem.workers, scale, problem.workers)
+    x[rows[:, None], columns] = _allocated(time, can * problem.workers, scale, problem.workers)
     return Found(within_bounds(problem, x), "heuristic")
 
 
-def _dealt(whole: Floats, weights: Floats, scale: Floats, room: Floats) -> Floats:
+def _allocated(whole: Floats, weights: Floats, scale: Floats, room: Floats) -> Floats:
     """Rows x types: `whole` (rows) of the time on types in proportion to `weights` (rows x types), as far as fits.
 
     `room` (types): workers; where the rows' own division is too much for it, the types that are too full count for less

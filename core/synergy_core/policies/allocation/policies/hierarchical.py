@@ -57,7 +57,7 @@ def _queue(problem: Problem, tenant: int) -> np.typing.NDArray[np.int64]:
 
 
 def _places(problem: Problem) -> Floats:
-    """J: place in the tenant's queue where it is served in turn, so that no two of them are merged; 0 elsewhere."""
+    """J: place in the tenant's queue if it is served in order: no two of these jobs are merged; 0 elsewhere."""
     places = np.zeros(len(problem.jobs))
     for index, tenant in enumerate(problem.tenants):
         if tenant.policy == "fifo":

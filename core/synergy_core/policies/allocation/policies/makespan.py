@@ -36,7 +36,7 @@ def allocate(problem: Problem, budget: Budget) -> Found:
 
 
 def efficient(problem: Problem, budget: Budget) -> Found:
-    """Of the optima one that deals out fairly what is left over, so that short jobs are done long before the last."""
+    """An optimum that also divides the rest fairly: short jobs then finish long before the last one."""
     steps, unit = steps_of(problem, "makespan"), unit_throughput(problem)
     if not steps.any():
         return max_min_fairness.efficient(problem, budget)

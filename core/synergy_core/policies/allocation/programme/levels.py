@@ -28,8 +28,8 @@ Requirement = Callable[[float], Floats]
 
 _CLOSE = 1e-10
 _SLACK = 1e-9
-"""What was reached before is asked for again a hair lower, so that rounding cannot make it infeasible; and less of a
-job's full speed than that is below what the solver tells apart."""
+"""The next programme demands what was reached before, less a hair: rounding then cannot make it infeasible; and less of
+a job's full speed than that is below what the solver tells apart."""
 _MOST_STEPS = 100
 
 

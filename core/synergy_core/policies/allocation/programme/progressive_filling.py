@@ -32,7 +32,7 @@ _PRICED = 1e-7
 _FULL = 1e-9
 _NEARLY = 1e-5
 _HAIR = 2e-8
-"""By so much less than was reached is asked for again."""
+"""A later programme demands this much less than was reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def fill_each(problem: Problem, unit: Floats, budget: Budget) -> Found:
 
 def fill_above(here: Setting, reached: Level, floor: Floats, unit: Floats) -> Found:
     """Of the X in which every class of jobs has at least `floor` (G), which `reached` has but for rounding, one that
-    deals out what is left over as equally as can be, in normalised throughput (`unit`, J)."""
+    divides the rest as equally as possible, in normalised throughput (`unit`, J)."""
     units = here.of_classes(unit)
     limit = here.programme.fastest / units
     had = np.minimum(floor, here.programme.throughput(reached.time))
@@ -184,7 +184,7 @@ def fill(here: Setting, start: Fill, unit: Floats) -> tuple[Floats, bool]:
             return level.time, False
         state = _after(state, level, unit)
     if reached is None:
-        raise ValueError("nobody could rise from the start")
+        raise ValueError("no job could rise from the start")
     return reached.time, True
 
 

@@ -4,7 +4,7 @@ Apart from the workers, such a programme falls apart into its classes of jobs. G
 type, the cheapest *choice* of a class is found without the others:
 
 * the throughput that it must have, on one type;
-* the whole time on a slow and a fast type, mixed so that it has that throughput;
+* the whole time on a slow and a fast type, in the mix that gives that throughput;
 * where time brings a gain, also all of it on one type, or none.
 
 Prices are found as in a market (tatonnement), first on a sample of the classes: the price of a type rises if too much

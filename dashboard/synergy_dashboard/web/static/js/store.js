@@ -125,7 +125,7 @@ class Store extends EventTarget {
     merge(this.nodes, change.nodes);
     for (const row of Object.values(change.queue)) if (row) row.seen_s = change.now;
     merge(this.waiting, change.queue);
-    for (const part of ["types", "tenants", "waiting_by_reason"]) if (change[part]) this.cluster[part] = change[part];
+    for (const part of ["types", "tenants", "waiting_by_reason", "policy"]) if (change[part]) this.cluster[part] = change[part];
     if (change.round_ends_s && this.cluster.policy) this.cluster.policy.round_ends_s = change.round_ends_s;
   }
 

@@ -10,7 +10,7 @@ from support.planner.allocation import drawn, problem
 from synergy_core.model.snapshot import FieldError, Tenant
 from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.policies.allocation.policies.allox import durations
-from synergy_core.policies.allocation.policies.gandiva import _dealt as dealt
+from synergy_core.policies.allocation.policies.gandiva import _allocated as allocated
 from synergy_core.policies.allocation.problem import Problem, effective_throughput
 from synergy_core.policies.allocation.shares import isolated_throughput
 
@@ -80,11 +80,11 @@ def test_gandiva_gives_every_row_the_same_part_of_the_workers_time_by_type() -> 
 
 def test_what_is_too_much_for_a_type_goes_to_the_other_types_of_those_who_have_some() -> None:
     weights = np.array([[2.0, 2.0], [2.0, 0.0]])
-    even = dealt(np.array([1.0, 1.0]), weights, np.array([2.0, 1.0]), np.array([2.0, 2.0]))
+    even = allocated(np.array([1.0, 1.0]), weights, np.array([2.0, 1.0]), np.array([2.0, 2.0]))
     assert even == pytest.approx(np.array([[0.5, 0.5], [1.0, 0.0]]))
-    too_full = dealt(np.array([1.0, 1.0]), weights, np.array([2.0, 1.5]), np.array([2.0, 2.0]))
+    too_full = allocated(np.array([1.0, 1.0]), weights, np.array([2.0, 1.5]), np.array([2.0, 2.0]))
     assert too_full == pytest.approx(np.array([[0.25, 0.75], [1.0, 0.0]]), abs=1e-6)
-    assert dealt(np.zeros(0), np.zeros((0, 2)), np.zeros(0), np.ones(2)).shape == (0, 2)
+    assert allocated(np.zeros(0), np.zeros((0, 2)), np.zeros(0), np.ones(2)).shape == (0, 2)
 
 
 @pytest.mark.parametrize(

@@ -44,13 +44,13 @@ def _served(
     fills: bool = False,
     room: int | None = None,
     now: float = ROUND_S,
-    settling: bool = False,
+    accounting: bool = False,
     names: Sequence[str] = (),
 ) -> tuple[dict[int, int], tuple[tuple[str, tuple[str, ...]], ...]]:
     """What Algorithm 1 gives; `order`: (job, column) of each entry, in the order in which they are served."""
     jobs = [job(names[at] if names else name, int(made.scale[at])) for at, name in enumerate(made.jobs)]
     queue = Queue(now, tuple(jobs), lambda _: 1.0, round_s=ROUND_S, pairs=None if room is None else _Room(room))
-    entries = entries_of(queue, jobs, made, np.array(x), np.zeros(len(jobs), dtype=bool), settling=settling)
+    entries = entries_of(queue, jobs, made, np.array(x), np.zeros(len(jobs), dtype=bool), accounting=accounting)
     there = list(zip(entries.job.tolist(), entries.column.tolist(), strict=True))
     places = [there.index(one) for one in order] if order is not None else range(len(there))
     found = RoundShares(made, entries, np.array(places, dtype=np.int64), (), "")
@@ -144,20 +144,20 @@ def test_without_pairs_in_the_queue_nobody_shares() -> None:
     assert _served(_pairs(2, [(0, 1)]), [[0.0, 0.0]] * 2 + [[1.0, 0.0]], {"t0": 1, "t1": 1}) == ({}, ())
 
 
-@pytest.mark.parametrize("settling", [False, True])
-def test_a_partner_that_has_a_gpu_already_does_not_get_a_second_one(settling: bool) -> None:
+@pytest.mark.parametrize("accounting", [False, True])
+def test_a_partner_that_has_a_gpu_already_does_not_get_a_second_one(accounting: bool) -> None:
     """The first job runs alone on the slow type; the pair's time on the other type waits for another round."""
     made = _pairs(2, [(0, 1)])
     x = [[0.5, 0.0], [0.0, 0.0], [0.0, 0.5]]
-    order = [(0, 0), (1, 1) if settling else (0, 1)]
-    column, together = _served(made, x, {"t0": 1, "t1": 1}, order=order, room=1, settling=settling)
+    order = [(0, 0), (1, 1) if accounting else (0, 1)]
+    column, together = _served(made, x, {"t0": 1, "t1": 1}, order=order, room=1, accounting=accounting)
     assert (column, together) == ({0: 0}, ())
 
 
 def test_the_first_job_can_be_the_partner_that_another_chooses() -> None:
     made = _pairs(2, [(0, 1)])
     x = [[0.0, 0.0], [0.0, 0.0], [0.5, 0.0]]
-    column, together = _served(made, x, {"t0": 1, "t1": 0}, order=[(1, 0)], room=1, settling=True)
+    column, together = _served(made, x, {"t0": 1, "t1": 0}, order=[(1, 0)], room=1, accounting=True)
     assert column == {0: 0, 1: 0}
     assert together == (("t0", ("j1", "j0")),)
 
@@ -172,7 +172,7 @@ def _partner(number: float, name: str = "j0") -> str | None:
     x = [[0.1, 0.0], [0.0, 0.0], [0.0, 0.0], [0.5, 0.0], [0.2, 0.0]]
     names = [name, "j1", "j2"]
     _, together = _served(
-        made, x, {"t0": 1, "t1": 0}, order=[(0, 0)], room=1, settling=True, now=number * ROUND_S, names=names
+        made, x, {"t0": 1, "t1": 0}, order=[(0, 0)], room=1, accounting=True, now=number * ROUND_S, names=names
     )
     return together[0][1][1] if together else None
 

@@ -23,7 +23,7 @@ def _entries(
     x: Sequence[Sequence[float]],
     *,
     pressed: Sequence[bool] = (),
-    settling: bool = False,
+    accounting: bool = False,
     names: Sequence[str] = (),
     **of_jobs: Sequence[Any],
 ) -> Entries:
@@ -33,7 +33,7 @@ def _entries(
         jobs.append(job(names[at] if names else name, int(made.scale[at]), **told))
     queue = Queue(NOW, tuple(jobs), lambda _: 1.0, round_s=ROUND_S)
     flags = np.array(pressed or [False] * len(jobs), dtype=bool)
-    return entries_of(queue, jobs, made, np.array(x), flags, settling=settling)
+    return entries_of(queue, jobs, made, np.array(x), flags, accounting=accounting)
 
 
 def test_x_over_f_counts_the_time_on_the_type_plus_half_a_round_in_the_life_plus_a_round() -> None:
@@ -102,8 +102,8 @@ def test_usually_a_job_alone_and_each_of_its_pairs_are_entries_and_a_pair_is_owe
     assert [found.ways(entry) for entry in range(4)] == [((-1, 0.1),), ((1, 0.2),), ((2, 0.4),), ((-1, 0.3),)]
 
 
-def test_in_a_settling_round_each_job_has_one_entry_by_column_with_all_its_ways() -> None:
-    found = _entries(problem([[1.0, 1.0]] * 3, [2, 2], **PAIRED), X, settling=True, **HAD)
+def test_in_an_accounting_round_each_job_has_one_entry_by_column_with_all_its_ways() -> None:
+    found = _entries(problem([[1.0, 1.0]] * 3, [2, 2], **PAIRED), X, accounting=True, **HAD)
     places = list(zip(found.job.tolist(), found.column.tolist(), strict=True))
     assert places == [(0, 0), (1, 0), (2, 1), (2, 0)]
     assert found.shares.priority == pytest.approx([OWED[place] for place in places])
@@ -120,12 +120,12 @@ def test_in_a_settling_round_each_job_has_one_entry_by_column_with_all_its_ways(
     assert sorted(found.several) == [0, 1]
 
 
-def test_in_a_settling_round_without_pairs_the_entries_are_the_usual_ones() -> None:
+def test_in_an_accounting_round_without_pairs_the_entries_are_the_usual_ones() -> None:
     made = problem([[1.0, 1.0]] * 2, [1, 1])
     x = [[0.5, 0.25], [0.0, 0.5]]
-    usual, settling = _entries(made, x), _entries(made, x, settling=True)
-    assert settling.shares.row.tolist() == usual.shares.row.tolist() == [0, 0, 1]
-    assert settling.shares.priority.tolist() == usual.shares.priority.tolist()
+    usual, accounting = _entries(made, x), _entries(made, x, accounting=True)
+    assert accounting.shares.row.tolist() == usual.shares.row.tolist() == [0, 0, 1]
+    assert accounting.shares.priority.tolist() == usual.shares.priority.tolist()
 
 
 def test_pairs_of_a_job_come_in_the_order_of_their_partners_names_after_the_job_alone() -> None:
@@ -136,14 +136,14 @@ def test_pairs_of_a_job_come_in_the_order_of_their_partners_names_after_the_job_
     assert found.partner.tolist() == [-1, 2, 3, 1]
 
 
-@pytest.mark.parametrize("settling", [False, True])
-def test_a_pair_presses_if_one_of_the_two_does(settling: bool) -> None:
+@pytest.mark.parametrize("accounting", [False, True])
+def test_a_pair_presses_if_one_of_the_two_does(accounting: bool) -> None:
     made = problem([[1.0, 1.0]] * 3, [2, 2], **PAIRED)
     for at, usual in ((0, [True, True, False, False]), (2, [False, False, True, True])):
         pressed = [index == at for index in range(3)]
-        found = _entries(made, X, pressed=pressed, settling=settling)
+        found = _entries(made, X, pressed=pressed, accounting=accounting)
         own = [pressed[index] for index in found.job.tolist()]
-        assert found.shares.pressed.tolist() == (own if settling else usual)
+        assert found.shares.pressed.tolist() == (own if accounting else usual)
 
 
 def test_alone_beside_one_that_presses_a_job_does_not() -> None:
@@ -153,9 +153,9 @@ def test_alone_beside_one_that_presses_a_job_does_not() -> None:
     assert found.shares.pressed.tolist() == [False, True]
 
 
-def test_in_a_settling_round_a_column_that_a_job_has_alone_comes_before_those_it_shares_whoever_the_partner() -> None:
+def test_in_an_accounting_round_a_column_that_a_job_has_alone_comes_before_those_it_shares() -> None:
     made = problem([[1.0, 1.0]] * 2, [1, 1], pairs=[(0, 1)], pair_throughputs=[[[0.9, 0.9], [0.0, 0.0]]])
-    found = _entries(made, [[0.0, 0.0], [0.0, 0.2], [0.3, 0.0]], settling=True)
+    found = _entries(made, [[0.0, 0.0], [0.0, 0.2], [0.3, 0.0]], accounting=True)
     assert list(zip(found.job.tolist(), found.column.tolist(), strict=True)) == [(0, 0), (1, 1), (1, 0)]
     assert found.partner.tolist() == [1, -1, 0]
     assert found.alone.tolist() == [False, True, False]

@@ -189,7 +189,7 @@ def test_where_others_leave_no_room_to_lie_together_a_job_counts_as_slow_as_it_i
     assert given.spread, "by the sizes of the nodes, whoever holds their GPUs"
 
 
-def test_in_a_settling_round_time_that_a_job_lay_spread_is_not_time_on_the_fewest_nodes() -> None:
+def test_in_an_accounting_round_time_that_a_job_lay_spread_is_not_time_on_the_fewest_nodes() -> None:
     """Two jobs want one node; both had the same time, one of them spread: its turn comes first."""
     nodes = [node("n0", 4), node("n1", 1)]
     had = {"arrival_s": -100 * ROUND_S, "received_s": {"V100": 50 * ROUND_S}, "spread_speed": 0.3}

@@ -150,8 +150,8 @@ def test_in_a_round_that_both_are_due_a_pair_gets_one_gpu_and_both_have_its_type
     assert found.together == (("A100", ("a", "b")),)
     assert found.types["a"] == found.types["b"] == ("A100",)
     assert set(found.names[:3]) == {"a", "b", "c"}
-    settling = _ranked(jobs, {"a+b": {"A100": 1.0}}, FAST_AND_SLOW, {"A100": 1, "K80": 1}, pairs=_All(), number=16)
-    assert settling.together == (("A100", ("a", "b")),)
+    accounting = _ranked(jobs, {"a+b": {"A100": 1.0}}, FAST_AND_SLOW, {"A100": 1, "K80": 1}, pairs=_All(), number=16)
+    assert accounting.together == (("A100", ("a", "b")),)
 
 
 def test_the_later_of_a_pair_stands_where_the_pair_does() -> None:
@@ -220,7 +220,7 @@ def test_x_that_follows_is_never_settled_by_what_jobs_had() -> None:
 
 
 def test_the_earlier_of_a_pair_stands_where_the_later_ones_claim_brings_both() -> None:
-    """A settling round: `b` had nothing, `a` much. With `b` it is served before `c`."""
+    """An accounting round: `b` had nothing, `a` much. With `b` it is served before `c`."""
     jobs = [job("a", received_s={"A100": 1600.0}), job("b"), job("c", received_s={"A100": 400.0})]
     x = {"a+b": {"A100": 0.5}, "c": {"A100": 0.5}}
     found = _ranked(jobs, x, FAST_AND_SLOW, {"A100": 2}, pairs=_All(), number=16)

@@ -11,7 +11,7 @@ from synergy_core.cache import Memory
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Allocation, Job, Profile, Snapshot
 from synergy_core.plan import plan
-from synergy_core.policies.rounds.turns import SETTLING
+from synergy_core.policies.rounds.turns import ACCOUNTING_EVERY
 
 ROUND_S = 300.0
 TYPES = ("K80", "V100")
@@ -70,12 +70,12 @@ def test_a_job_of_one_gpu_among_such_jobs_runs_within_a_time_that_only_its_share
 def test_a_job_is_passed_over_no_more_often_than_its_share_allows(
     jobs: tuple[Job, ...], policy: str, most: int
 ) -> None:
-    """`served` are the rounds that a job had on the type where its share x is largest, `passed` those settling rounds
+    """`served` are the rounds that a job had on the type where its share x is largest, `passed` the accounting rounds
     in which it ran nowhere."""
     gpus = max(most, *(one.gpus for one in jobs))
     passed = dict.fromkeys((one.name for one in jobs), 0)
-    for number, (planned, memory) in enumerate(_rounds(jobs, policy, gpus, 8 * SETTLING)):
-        for one in planned if number % SETTLING == 0 else ():
+    for number, (planned, memory) in enumerate(_rounds(jobs, policy, gpus, 8 * ACCOUNTING_EVERY)):
+        for one in planned if number % ACCOUNTING_EVERY == 0 else ():
             best = max(TYPES, key=lambda gpu_type: _share(one, gpu_type, memory))
             share = _share(one, best, memory)
             if share > 1e-6 and one.running is None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synergy_core.policies.rounds.turns import GOLDEN, SETTLING, Shares, in_turn, settles
+from synergy_core.policies.rounds.turns import ACCOUNTING_EVERY, GOLDEN, Shares, in_turn, is_accounting
 from synergy_core.policies.rounds.turns import _Timetable as Timetable
 
 Row = tuple[float, dict[int, float]]
@@ -130,14 +130,14 @@ def test_the_order_is_pressed_due_same_job_rest_then_x_over_f_then_x() -> None:
     assert order[0] == 0
     assert set(order[1:3]) == {1, 2}
     assert order[3:] == [4, 3], "of the same X / f the larger X"
-    settled = in_turn(shares, SETTLING).tolist()
+    settled = in_turn(shares, ACCOUNTING_EVERY).tolist()
     assert settled == [0, 4, 3, 1, 2]
 
 
 def test_where_x_follows_the_due_come_by_that_share_and_the_others_by_all_their_time() -> None:
     rows: list[Row] = [(1, {0: 0.6, 1: 0.4}), (1, {0: 0.7}), (1, {0: 0.3, 1: 0.3}), (1, {0: 0.35, 1: 0.1})]
     shares = _shares(rows, priority=[0.0] * 7)
-    for number in (0, 3, SETTLING):
+    for number in (0, 3, ACCOUNTING_EVERY):
         table = Timetable(shares, number * GOLDEN % 1.0)
         order = in_turn(shares, number, follows=True).tolist()
 
@@ -150,9 +150,9 @@ def test_where_x_follows_the_due_come_by_that_share_and_the_others_by_all_their_
         assert shares.row[order[0]] == 0, "the job that runs all the time"
 
 
-def test_settling_rounds_do_not_take_a_place_in_the_timetable() -> None:
+def test_accounting_rounds_do_not_take_a_place_in_the_timetable() -> None:
     """Round 17 goes on where round 15 ended; where X follows there are none, and every round moves the marks."""
-    assert [number for number in range(40) if settles(number)] == [0, 16, 32]
+    assert [number for number in range(40) if is_accounting(number)] == [0, 16, 32]
     shares = _shares([(1, {0: 0.3}), (1, {0: 0.3}), (1, {0: 0.4})])
 
     def due(number: int, *, follows: bool = False) -> int:

@@ -107,7 +107,7 @@ export default class ClusterPage {
     this.#longest();
     this.#round();
     const { policy } = cluster;
-    setText(this.told, policy ? `Policy ${policy.spec.policy ?? policy.name}, mechanism ${policy.mechanism}, rounds of ${duration(policy.round_s)}` : "No SchedulingPolicy is in force");
+    setText(this.told, policy ? `Policy ${policy.name}, mechanism ${policy.mechanism}, rounds of ${duration(policy.round_s)}` : "No SchedulingPolicy is in force");
     this.notice.hidden = cluster.hidden === 0;
     setText(this.notice, `${count(cluster.hidden, "job")} in namespaces that you may not see. Their GPUs count, their names are not shown.`);
   }

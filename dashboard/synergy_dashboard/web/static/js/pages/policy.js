@@ -70,7 +70,7 @@ export default class PolicyPage {
     this.spec.element.hidden = false;
     const { me } = store;
     const rows = [
-      ["SchedulingPolicy", policy.name], ["Policy", String(policy.spec.policy ?? "default")], ["Mechanism", policy.mechanism], ["Round", duration(policy.round_s)],
+      ["Policy", policy.name], ["Mechanism", policy.mechanism], ["Round", duration(policy.round_s)],
       ["This round ends", policy.round_ends_s ? h("time", { title: fullMoment(policy.round_ends_s) }, moment(policy.round_ends_s, store.now())) : "not known"],
       ["History since", since ? h("time", { title: fullMoment(since) }, moment(since, store.now())) : "nothing recorded yet"],
       ["You are", me?.user ?? "…"], ["You may see", me ? (me.everything ? "all namespaces" : me.namespaces.join(", ") || "no namespace with jobs") : "…"], ["Version", me?.version ?? "…"],

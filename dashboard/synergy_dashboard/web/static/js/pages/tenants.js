@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { h, setText } from "../dom.js";
-import { count, gpus, hours, number, ofTotal } from "../format.js";
+import { count, gpus, number, ofTotal } from "../format.js";
 import { card, choice, failure, loading, meter, tenantName } from "../parts.js";
 import { read, setFilters } from "../router.js";
 import { store } from "../store.js";
@@ -42,8 +42,8 @@ export default class TenantsPage {
       columns: [
         { id: "namespace", label: "Namespace", head: true, text: (one) => one.namespace, sort: (one) => one.namespace },
         { id: "tenant", label: "Tenant", text: (one) => one.tenant, node: (one) => tenantName(one.tenant), sort: (one) => one.tenant },
-        amount("hours", "GPU-hours", (one) => one.gpu_hours, hours), amount("waited", "Job-hours waited", (one) => one.waiting_hours, hours),
-        amount("gained", "GPU-hours saved", (one) => one.gained_gpu_hours, hours), amount("runs", "Runs", (one) => one.runs, number),
+        amount("hours", "GPU-hours", (one) => one.gpu_hours, number), amount("waited", "Job-hours waited", (one) => one.waiting_hours, number),
+        amount("gained", "GPU-hours saved", (one) => one.gained_gpu_hours, number), amount("runs", "Runs", (one) => one.runs, number),
         amount("preemptions", "Preemptions", (one) => one.preemptions, number),
       ],
     });

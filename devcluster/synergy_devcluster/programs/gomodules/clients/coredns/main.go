@@ -1,4 +1,4 @@
-// Command coredns is CoreDNS with only the plugins a devcluster needs. The full
+// Command coredns is CoreDNS with only the plugins that a devcluster and kubeadm need. The full
 // program links the clients of several cloud providers and takes minutes to compile.
 package main
 
@@ -8,9 +8,14 @@ import (
 	_ "github.com/coredns/coredns/plugin/bind"
 	_ "github.com/coredns/coredns/plugin/cache"
 	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/forward"
 	_ "github.com/coredns/coredns/plugin/health"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/loadbalance"
+	_ "github.com/coredns/coredns/plugin/loop"
+	_ "github.com/coredns/coredns/plugin/metrics"
 	_ "github.com/coredns/coredns/plugin/ready"
+	_ "github.com/coredns/coredns/plugin/reload"
 )
 
 func main() {

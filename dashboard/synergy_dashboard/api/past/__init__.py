@@ -1,0 +1,1 @@
+"""What the history tells beyond the pages: `kubectl synergy history`, `rounds`, `usage` and `export` ask for it."""

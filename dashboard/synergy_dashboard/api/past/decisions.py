@@ -1,0 +1,71 @@
+"""What past rounds decided, from the history."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from synergy_dashboard.facts import History, JobFact, ResizeFact, RunFact, WaitFact
+from synergy_dashboard.live.scope import Scope
+from synergy_view.rounds import Decided, Round, What, by_round
+from synergy_view.words import count, cpus, gib, listed
+
+_FURTHER: Final = 8
+_GIVEN_BACK: Final = ("Yielded", "Evicted")
+"""Outcomes of runs whose job is not done."""
+
+
+def decisions(store: History, scope: Scope, *, now: float, rounds: int, round_s: float) -> list[Round]:
+    """The last `rounds` rounds in which something was decided, the newest first. The time looked at grows until it has
+    so many, or until the history begins."""
+    begin = store.first_s()
+    stretch = rounds * round_s
+    while True:
+        since = now - stretch
+        found = by_round(_decided(store, scope, since, now), round_s, most=rounds)
+        if len(found) == rounds or begin is None or since <= begin:
+            return found
+        stretch *= _FURTHER
+
+
+def _decided(store: History, scope: Scope, since: float, now: float) -> Iterable[Decided]:
+    runs = [(job, scope.run(run)) for job, run in store.runs(since, now + 1, scope.namespaces)]
+    for job, run in runs:
+        yield from (one for one in of_run(job, run) if since <= one.at_s)
+    held = {(run.uid, run.run): (job, run) for job, run in runs}
+    for resize in store.resizes(since, now + 1):
+        if (resize.uid, resize.run) in held:
+            yield of_resize(*held[resize.uid, resize.run], resize)
+    for job, wait in store.waits(since, now + 1, scope.namespaces):
+        yield of_wait(job, wait)
+
+
+def of_run(job: JobFact, run: RunFact) -> Iterable[Decided]:
+    """That a run began, and that it ended. A run that the recorder did not see has no begin."""
+    name = f"{job.namespace}/{job.name}"
+    kind = "profile run" if run.purpose == "Profile" else "run"
+    if run.seen:
+        message = f"{kind} {run.run} gets {count(run.gpus, f'{run.gpu_type} GPU')}"
+        message += f" on {listed([share.node for share in run.shares])}" if run.shares else ""
+        message += f", shared with {', '.join(run.partners)}" if run.partners else ""
+        yield Decided(at_s=run.granted_s, job=name, what="started", reason=run.purpose, message=message)
+    if run.ended_s is not None:
+        said = run.revoked_reason or run.reason
+        message = f"{kind} {run.run}" + (f": {said}" if said else "")
+        what: What = "leaves" if run.outcome in _GIVEN_BACK else "ended"
+        yield Decided(at_s=run.ended_s, job=name, what=what, reason=run.outcome, message=message)
+
+
+def of_resize(job: JobFact, run: RunFact, resize: ResizeFact) -> Decided:
+    """That a run got other CPU and memory."""
+    millis = sum(share.cpu_millis for share in resize.shares)
+    memory = sum(share.memory_bytes for share in resize.shares)
+    message = f"run {run.run} has {cpus(millis)} CPU and {gib(memory)} now"
+    return Decided(
+        at_s=resize.at_s, job=f"{job.namespace}/{job.name}", what="resized", reason="Resized", message=message
+    )
+
+
+def of_wait(job: JobFact, wait: WaitFact) -> Decided:
+    """That a job began to wait for a reason."""
+    return Decided(
+        at_s=wait.since_s, job=f"{job.namespace}/{job.name}", what="waits", reason=wait.reason, message=wait.message
+    )

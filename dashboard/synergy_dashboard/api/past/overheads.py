@@ -1,0 +1,109 @@
+"""How long jobs could have trained on their GPUs and did not, from the history. Pure."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Final
+
+from synergy_dashboard.facts import JobFact, RunFact
+
+_MOST_GAP_S: Final = 60.0
+"""A job that got its GPUs later than this after they were free waited for something else."""
+_Held = tuple[JobFact, Sequence[RunFact]]
+
+
+def overheads(jobs: Iterable[_Held], resized: Collection[str], gpus: Mapping[str, int]) -> tuple[float, float]:
+    """Seconds from the moment a job could have had its GPUs that it did not train when it began, and each time it began
+    again; 0 where unknown.
+
+    That is what the runs of a job that succeeded took beyond its steps at the planned speed: until they got GPUs that
+    were free, to start, to save and to end. If no job tells that, because runs were resized or had different speeds,
+    the time until the workers ran stands for it. `resized` are the uids of jobs of which a run was resized, `gpus` the
+    GPUs of the nodes.
+    """
+    held = [(job, _to_their_end(job, runs)) for job, runs in jobs]
+    free = _Nodes([run for _, runs in held for run in runs], gpus)
+    once: list[float] = []
+    more: list[tuple[int, float]] = []
+    first: list[float] = []
+    later: list[float] = []
+    for job, runs in held:
+        begins = _begins(job, runs, free)
+        waits = [run.started_s - due for run, due in zip(runs, begins, strict=True) if run.started_s is not None]
+        first += waits[:1]
+        later += waits[1:]
+        extra = _extra_s(job, runs, begins) if job.uid not in resized else None
+        if extra is not None and len(runs) == 1:
+            once.append(extra)
+        elif extra is not None:
+            more.append((len(runs) - 1, extra))
+    start = max(0.0, _mean(once or first))
+    again = [(extra - start) / times for times, extra in more]
+    return start, max(0.0, _mean(again or later))
+
+
+def _to_their_end(job: JobFact, runs: Sequence[RunFact]) -> list[RunFact]:
+    """The runs, the last one until the job was done: so long its GPUs were nobody else's."""
+    if not runs or job.phase != "Succeeded" or job.finished_s is None or runs[-1].ended_s is None:
+        return list(runs)
+    return [*runs[:-1], replace(runs[-1], ended_s=max(runs[-1].ended_s, job.finished_s))]
+
+
+def _begins(job: JobFact, runs: Sequence[RunFact], free: "_Nodes") -> list[float]:
+    """When each run could have had its GPUs: once the job was there, its run before had ended, and they were free."""
+    found, ready_s = [], job.created_s
+    for run in runs:
+        due_s = max(ready_s, free.since(run))
+        found.append(due_s if 0.0 <= run.granted_s - due_s <= _MOST_GAP_S else run.granted_s)
+        ready_s = run.granted_s if run.ended_s is None else run.ended_s
+    return found
+
+
+def _extra_s(job: JobFact, runs: Sequence[RunFact], begins: Sequence[float]) -> float | None:
+    """What the runs took beyond the job's steps; None if it is not known."""
+    speeds = {run.steps_per_s for run in runs}
+    if job.phase != "Succeeded" or len(speeds) != 1 or not all(run.seen for run in runs):
+        return None
+    (speed,) = speeds
+    if speed <= 0 or any(run.ended_s is None for run in runs):
+        return None
+    took = sum((run.ended_s or 0.0) - due for run, due in zip(runs, begins, strict=True))
+    return took - job.steps / speed
+
+
+class _Nodes:
+    """Since when nodes have had room."""
+
+    def __init__(self, runs: Iterable[RunFact], gpus: Mapping[str, int]) -> None:
+        self._gpus = gpus
+        self._held: dict[str, list[tuple[float, float, int, str]]] = defaultdict(list)
+        for run in runs:
+            for share in run.shares:
+                # what a plan takes from a run is free for the next one from then on
+                until = run.ended_s if run.revoked_s is None else run.revoked_s
+                span = run.granted_s, float("inf") if until is None else until
+                self._held[share.node].append((*span, share.gpus, f"{run.uid}/{run.run}"))
+
+    def since(self, run: RunFact) -> float:
+        """When the last of the run's nodes got room for it, before it got its GPUs."""
+        moments = [self._since(share.node, share.gpus, run) for share in run.shares]
+        return max(moments, default=run.granted_s)
+
+    def _since(self, node: str, wanted: int, run: RunFact) -> float:
+        if node not in self._gpus:
+            return run.granted_s
+        own = f"{run.uid}/{run.run}"
+        others = [one for one in self._held[node] if one[3] != own and one[0] <= run.granted_s]
+        free = self._gpus[node] - sum(gpus for _, until, gpus, _ in others if until > run.granted_s)
+        for _, until, gpus, _ in sorted(others, key=lambda one: -one[1]):
+            if until > run.granted_s:
+                continue
+            free -= gpus
+            if free < wanted:
+                return until
+        return 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else 0.0

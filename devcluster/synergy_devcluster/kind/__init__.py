@@ -1,0 +1,1 @@
+"""kind on a machine without Docker: a node image from programs built here, and a Docker daemon of its own."""

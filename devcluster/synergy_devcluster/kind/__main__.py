@@ -1,0 +1,39 @@
+"""`python3 -m synergy_devcluster.kind node-image | prepare | down`."""
+
+import sys
+
+from synergy_devcluster.errors import DevclusterError
+from synergy_devcluster.kind import node_image
+from synergy_devcluster.kind.docker import OwnDocker
+from synergy_devcluster.paths import Paths
+from synergy_devcluster.programs.toolchain import kind_module, locate
+
+
+def main(arguments: list[str]) -> int:
+    """Build the node image and say how to use it, get all that needs a network, or end the project's own Docker with
+    the clusters in it."""
+    try:
+        match arguments:
+            case ["node-image"]:
+                archive = node_image.build(print)
+                print(  # noqa: T201
+                    f"docker load --input {archive}\n"
+                    f"kind create cluster --config kind-config.yaml --image {node_image.tag()}"
+                )
+            case ["prepare"]:
+                node_image.build(print)
+                locate(Paths.of(), print, wanted=(kind_module(),))
+                OwnDocker.of().fetch(print)
+            case ["down"]:
+                OwnDocker.of().end()
+            case _:
+                print(__doc__, file=sys.stderr)  # noqa: T201
+                return 2
+    except DevclusterError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What the workers of a job send each other in a training step."""
