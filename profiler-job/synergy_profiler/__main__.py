@@ -12,7 +12,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from synergy_profiler.harness import Options, run
+from synergy_profiler.harness import run
+from synergy_profiler.options import Options
 from synergy_profiler.result import Failed
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from synergy_profiler.gpu_usage import GpuUsage
-    from synergy_profiler.harness import Options
     from synergy_profiler.measurement import Measurement
+    from synergy_profiler.options import Options
 
 WORTH_A_RUN = 0.05
 """Part of a step that sending must take before a further run looks for how much of it is hidden."""

@@ -18,8 +18,9 @@ from synergy_job.environment import visible_uuids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal
 
-    from synergy_profiler.counters.load import Source
+    Source = Literal["DCGM", "NVML-GPM", "Nsight", "Utilization"]
 
 PROGRAM = "nvidia-smi"
 EVERY_MS = 500

@@ -7,7 +7,6 @@ import re
 import resource
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from synergy_job.cgroup import Cgroup
@@ -20,31 +19,11 @@ from synergy_profiler.steps import StepReceiver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal
+
+    from synergy_profiler.options import Options
 
 POLL_S = 0.1
 MEMORY_EVERY_S = 0.5
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to measure.
-
-    Fast steps are measured for `min_seconds`, many periods of the CPU limit, even if that is more than `steps` steps.
-    """
-
-    warmup_steps: int = 5
-    steps: int = 50
-    timeout_s: float = 600.0
-    min_seconds: float = 2.0
-    max_relative_error: float = 0.25
-    grace_s: float = 10.0
-    regex: str = ""
-    """How steps are read from the command's output; empty if the library in the command reports them."""
-    counters: Literal["Auto", "Nsight", "Off"] = "Off"
-    """GPU counters: `Auto` takes what the node has, `Nsight` a further run under Nsight Compute."""
-    workers: int = 1
-    """Processes of the command that train together: of several, what they send is measured."""
 
 
 SETTLED_S = 3.0

@@ -12,11 +12,8 @@ from synergy_job.environment import visible_uuids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Literal
 
-    from synergy_profiler.gpu_usage import GpuUsage
-
-    Source = Literal["DCGM", "NVML-GPM", "Nsight", "Utilization"]
+    from synergy_profiler.gpu_usage import GpuUsage, Source
 
 LONGEST_PROBLEM = 300
 _SMI_S = 10.0

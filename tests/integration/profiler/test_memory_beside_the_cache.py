@@ -4,8 +4,9 @@ import pytest
 
 from synergy_profiler.child import Child
 from synergy_profiler.gpu_usage import GpuSampler
-from synergy_profiler.harness import Options, _Watch
+from synergy_profiler.harness import _Watch
 from synergy_profiler.measurement import Sample
+from synergy_profiler.options import Options
 from synergy_profiler.result import Measured
 from synergy_profiler.steps import StepReceiver
 

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import cast
 
 from synergy_profiler.child import Child
-from synergy_profiler.harness import Options, _Watch
+from synergy_profiler.harness import _Watch
+from synergy_profiler.options import Options
 from synergy_profiler.steps import StepReceiver
 
 
