@@ -15,6 +15,10 @@ def wire_name(field: str) -> str:
     return wire.replace("PreemptedGpus", "PreemptedGPUs")
 
 
+BY_GPU_TYPE: dict[str, JsonValue] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["gpuType"]}
+"""The schema of a list with one item for each GPU type."""
+
+
 class ApiModel(BaseModel):
     """A part of a custom resource. Unknown fields are refused, as the API server does under strict validation."""
 

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
-from synergy_api.base import ApiModel, Timestamp
+from synergy_api.base import BY_GPU_TYPE, ApiModel, Timestamp
+from synergy_api.parts.usage import UsageSource
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 
 _ClientThreadPercent = Annotated[
@@ -54,10 +55,6 @@ _Row = Annotated[
 ]
 
 
-UsageSource = Literal["DCGM", "NVML-GPM", "Nsight", "Utilization"]
-"""Source of compute and bandwidth. By Utilization they are upper bounds of the other sources' values."""
-
-
 class SensitivityMatrix(ApiModel):
     """Throughput of the whole job for each CPU and memory allotment on one GPU type (Synergy, section 3.1).
 
@@ -88,9 +85,6 @@ class SensitivityMatrix(ApiModel):
         return self
 
 
-_BY_GPU_TYPE: dict[str, JsonValue] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["gpuType"]}
-
-
 def _one_of_each_type(matrices: list[SensitivityMatrix]) -> list[SensitivityMatrix]:
     types = [matrix.gpu_type for matrix in matrices]
     for gpu_type in types:
@@ -100,7 +94,7 @@ def _one_of_each_type(matrices: list[SensitivityMatrix]) -> list[SensitivityMatr
 
 
 MatrixList = Annotated[
-    list[SensitivityMatrix], AfterValidator(_one_of_each_type), Field(json_schema_extra={**_BY_GPU_TYPE})
+    list[SensitivityMatrix], AfterValidator(_one_of_each_type), Field(json_schema_extra={**BY_GPU_TYPE})
 ]
 """Matrices of one job, at most one for each GPU type."""
 
@@ -114,7 +108,7 @@ class DemandVector(ApiModel):
     memory_bytes: Annotated[int, Field(ge=1, description="Memory of the whole job in bytes.")]
 
 
-DemandList = Annotated[list[DemandVector], Field(json_schema_extra={**_BY_GPU_TYPE})]
+DemandList = Annotated[list[DemandVector], Field(json_schema_extra={**BY_GPU_TYPE})]
 """Demand vectors of one job, at most one for each GPU type."""
 
 
@@ -245,50 +239,9 @@ class ProfileConfidence(ApiModel):
     ] = None
 
 
-class MeasuredUsage(ApiModel):
-    """What the job does to a GPU that it has alone, from its profile runs: of the fastest point, of memory the most."""
-
-    gpu_type: Annotated[str, Field(description="GPU type it holds for.")]
-    compute: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1,
-            description="By counters: active part of the multiprocessors' cycles. By Utilization: part of the time in "
-            "which any kernel ran, an upper bound.",
-        ),
-    ]
-    bandwidth: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1,
-            description="By counters: active part of the memory interface's cycles. By Utilization: part of the time "
-            "in which any memory was read or written, an upper bound.",
-        ),
-    ]
-    memory_bytes: Annotated[int, Field(ge=0, description="The most of its memory that was in use.")]
-    source: Annotated[UsageSource, Field(description="Source of compute and bandwidth.")] = "Utilization"
-    occupancy: Annotated[
-        float | None, Field(ge=0, le=1, description="Resident warps as part of the most that fit, by counters.")
-    ] = None
-    utilization: Annotated[
-        float | None,
-        Field(ge=0, le=1, description="Beside counters: part of the time in which any kernel ran, by nvidia-smi."),
-    ] = None
-    memory_utilization: Annotated[
-        float | None,
-        Field(ge=0, le=1, description="Beside counters: part of the time in which any memory was read or written."),
-    ] = None
-    problem: Annotated[
-        str, Field(max_length=512, description="Why there are no counters although they were wanted.")
-    ] = ""
-
-
-UsageList = Annotated[list[MeasuredUsage], Field(json_schema_extra={**_BY_GPU_TYPE})]
 """Measured usage of one job, at most once for each GPU type."""
 
-ConfidenceList = Annotated[list[ProfileConfidence], Field(json_schema_extra={**_BY_GPU_TYPE})]
+ConfidenceList = Annotated[list[ProfileConfidence], Field(json_schema_extra={**BY_GPU_TYPE})]
 """Confidence in one job's speeds, at most once for each GPU type."""
 
 

@@ -5,8 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
-from synergy_api.parts.profile import ConfidenceList, MatrixList, ProfilePoint, UsageList
+from synergy_api.parts.profile import ConfidenceList, MatrixList, ProfilePoint
 from synergy_api.parts.traffic import Traffic
+from synergy_api.parts.usage import UsageList
 
 
 class ThroughputProfileSpec(ApiModel):

@@ -8,18 +8,20 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from synergy_job.environment import ConfigError
 from synergy_job.gang.base import AHEAD, JOIN_TIMEOUT_S, POLL_S, PeerLostError
-from synergy_job.gang.door import Door, Stranger
-from synergy_job.gang.key import NO_PROOF, new_nonce, proof, proves, read_key
+from synergy_job.gang.door import Door
+from synergy_job.gang.handshake import Handshake
+from synergy_job.gang.key import read_key
 from synergy_job.wire import SEND_TIMEOUT_S, Connection, WireError, close_in_children
 
 if TYPE_CHECKING:
     from synergy_job.departure import Departure
     from synergy_job.environment import Worker
     from synergy_job.gang.base import Watchdog
+    from synergy_job.gang.handshake import Admitted
     from synergy_job.length import Length
 
 
@@ -44,7 +46,7 @@ class Leader:
         self._changed = threading.Condition()
         self._members: dict[int, Connection] = {}
         self._door = Door()
-        self._key = read_key(worker.gang_key_file)
+        self._handshake = Handshake(worker, read_key(worker.gang_key_file))
         self._listener: socket.socket | None = None
         self._done: dict[int, int] = {}
         self._left: dict[int, str | None] = {}
@@ -254,7 +256,9 @@ class Leader:
     def _handle(self, connection: Connection, message: dict[str, Any]) -> None:
         stranger = self._door.get(connection)
         if stranger is not None:
-            self._greet(stranger, message)
+            admitted = self._handshake.next_word(stranger, message, self._members)
+            if admitted is not None:
+                self._admit(stranger.connection, admitted)
             return
         rank = next(rank for rank, member in self._members.items() if member is connection)
         if "done" in message:
@@ -267,49 +271,9 @@ class Leader:
             self._left[rank] = None if end is None else str(end)
         self._changed.notify_all()
 
-    def _greet(self, stranger: Stranger, message: dict[str, Any]) -> None:
-        """The next word of a handshake. Only a process that has proved to know the key learns anything about the
-        run."""
-        if self._key is None:
-            hello = message["hello"]
-            keyed = "nonce" in hello
-            self._admit(stranger, hello, "it has a key of the run, and rank 0 has none" if keyed else None)
-        elif stranger.hello is None:
-            stranger.hello, stranger.challenge = dict(message["hello"]), new_nonce()
-            if "nonce" not in stranger.hello:
-                self._refuse(stranger, NO_PROOF)
-            own = proof(self._key, "leader", stranger.hello, stranger.challenge)
-            stranger.connection.send({"challenge": stranger.challenge, "proof": own})
-        else:
-            proved = proves(message["proof"], self._key, "member", stranger.hello, stranger.challenge)
-            self._admit(stranger, stranger.hello, None if proved else NO_PROOF)
-            stranger.connection.send({"welcome": True})
-
-    def _admit(self, stranger: Stranger, hello: dict[str, Any], refusal: str | None) -> None:
-        refusal = refusal or self._refusal(hello)
-        if refusal:
-            self._refuse(stranger, refusal)
-        rank, step = int(hello["rank"]), int(hello["step"])
-        uuids = tuple(str(uuid) for uuid in hello["gpu_uuids"])
-        self._door.leave(stranger.connection)
-        self._members[rank] = stranger.connection
-        self._done[rank] = step
-        self._uuids[rank] = uuids
+    def _admit(self, connection: Connection, admitted: Admitted) -> None:
+        self._door.leave(connection)
+        self._members[admitted.rank] = connection
+        self._done[admitted.rank] = admitted.step
+        self._uuids[admitted.rank] = admitted.gpu_uuids
         self._changed.notify_all()
-
-    def _refuse(self, stranger: Stranger, why: str) -> NoReturn:
-        stranger.connection.send({"refused": why})
-        raise WireError(why)
-
-    def _refusal(self, hello: dict[str, Any]) -> str | None:
-        """Why the process that says this does not belong here, None where it does."""
-        mine = self._worker
-        for field in ("job", "namespace", "run", "world_size"):
-            if hello[field] != getattr(mine, field):
-                return f"this is {field} {getattr(mine, field)!r}, not {hello[field]!r}"
-        rank = int(hello["rank"])
-        if not 0 < rank < mine.world_size:
-            return f"there is no member of rank {rank} in a gang of {mine.world_size}"
-        if rank in self._members:
-            return f"rank {rank} is here already"
-        return None

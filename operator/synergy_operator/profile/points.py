@@ -5,7 +5,8 @@ from dataclasses import asdict
 from dataclasses import fields as fields_of
 from typing import Any, Final, Literal
 
-from synergy_api.parts.profile import MeasuredUsage, ProfileConfidence, ProfilePoint, ProfileRun
+from synergy_api.parts.profile import ProfileConfidence, ProfilePoint, ProfileRun
+from synergy_api.parts.usage import MeasuredUsage
 from synergy_core.profiling.confidence import PointRun, estimates, run_to_run
 from synergy_core.profiling.memory_check import model_error
 from synergy_core.profiling.memory_model import MemoryModel, steps_per_s

@@ -13,8 +13,8 @@ from pydantic import (
     WrapValidator,
 )
 
-from synergy_api.parts.profile import UsageSource
 from synergy_api.parts.traffic import Traffic
+from synergy_api.parts.usage import UsageSource
 from synergy_api.reasons import Reason
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_operator.views.pod import ContainerView

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from synergy_api.parts.profile import MeasuredUsage, ProfileRequest, SensitivityMatrix
+from synergy_api.parts.profile import ProfileRequest, SensitivityMatrix
+from synergy_api.parts.usage import MeasuredUsage
 from synergy_api.quantity import byte_count
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec

@@ -127,7 +127,7 @@ def test_means_and_parts() -> None:
 
 def test_a_result_says_its_source_and_keeps_utilisation_beside_counters() -> None:
     def told(usage: GpuUsage) -> object:
-        return json.loads(Measured(Measurement(1.0, 0.0, 5, 5.0), 1, None, 7, False, None, usage).to_json())["gpu"]
+        return json.loads(Measured(Measurement(1.0, 0.0, 5, 5.0), 1, None, 7, False, gpu=usage).to_json())["gpu"]
 
     plain = GpuUsage(0.97, 0.44, 5, problem="no dcgm-exporter is set")
     assert told(plain) == {

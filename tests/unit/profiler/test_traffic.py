@@ -99,7 +99,7 @@ def test_a_process_that_has_ended_has_no_sockets() -> None:
 
 
 def test_the_result_tells_what_was_sent() -> None:
-    measured = Measured(Measurement(1.0, 0.0, 5, 5.0), 1, None, 7, False, None, None, Traffic("Sockets", 2, 80, 0.5))
+    measured = Measured(Measurement(1.0, 0.0, 5, 5.0), 1, None, 7, False, traffic=Traffic("Sockets", 2, 80, 0.5))
     assert json.loads(measured.to_json())["traffic"] == {
         "source": "Sockets", "workers": 2, "bytes_per_step": 80, "sending_seconds": 0.5, "model_bytes": 80
     }  # fmt: skip

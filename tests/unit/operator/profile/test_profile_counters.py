@@ -7,7 +7,8 @@ import pytest
 
 from support.operator.profile_world import AUTO, asking, give_place, granted, knee, run_point
 from support.operator.world import SETTINGS, World
-from synergy_api.parts.profile import MeasuredUsage, ProfilePoint
+from synergy_api.parts.profile import ProfilePoint
+from synergy_api.parts.usage import MeasuredUsage
 from synergy_operator.profile.points import usage_of, with_run
 from synergy_operator.profile.result import GpuUse, MeasuredPoint, read_result
 from synergy_operator.views.batch_job import Target
