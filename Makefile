@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -140,6 +140,11 @@ test-kind: setup prerequisites ## a real kind cluster with the node image built 
 	$(IMAGES) --build-only && $(IMAGES) --build-only gpu-plugin
 	$(APART) $(BIN)/pytest tests/kind $(if $(LONG),-m long)
 
+# the Docker daemon alone: what of test-kind fits into each change
+test-docker: setup prerequisites
+	$(PY) -m synergy_devcluster.kind docker
+	$(APART) $(BIN)/pytest tests/kind/test_a_docker.py
+
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'
 
@@ -215,12 +220,12 @@ recorder: setup prerequisites postgres
 demo-kind-test: setup prerequisites
 	$(MAKE) test-kind LONG=1
 
-test-long: properties storm recorder chaos chaos-outage fidelity demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+test-long: properties storm recorder chaos chaos-outage fidelity test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster test-kind chaos-short
+	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster test-docker chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

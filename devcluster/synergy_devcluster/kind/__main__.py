@@ -1,4 +1,4 @@
-"""`python3 -m synergy_devcluster.kind node-image | prepare | down`."""
+"""`python3 -m synergy_devcluster.kind node-image | prepare | docker | down`."""
 
 import sys
 
@@ -10,8 +10,8 @@ from synergy_devcluster.programs.toolchain import kind_module, locate
 
 
 def main(arguments: list[str]) -> int:
-    """Build the node image and say how to use it, get all that needs a network, or end the project's own Docker with
-    the clusters in it."""
+    """Build the node image and say how to use it, get all that needs a network or Docker alone, or end the project's
+    own Docker with the clusters in it."""
     try:
         match arguments:
             case ["node-image"]:
@@ -23,6 +23,8 @@ def main(arguments: list[str]) -> int:
             case ["prepare"]:
                 node_image.build(print)
                 locate(Paths.of(), print, wanted=(kind_module(),))
+                OwnDocker.of().fetch(print)
+            case ["docker"]:
                 OwnDocker.of().fetch(print)
             case ["down"]:
                 OwnDocker.of().end()
