@@ -219,7 +219,7 @@ def test_with_references_a_model_predicts_by_them_and_is_read_back() -> None:
     ("kept", "models", "message"),
     [
         ([[0.5]], ["A", "B"], r"^references\.kept: has not a row and a column"),
-        ([[None]], ["A"], r"^references\.kept: tells of no pair"),
+        ([[None]], ["A"], r"^references\.kept: has no pair"),
         ([[0.5, 0.5], [0.5, 0.5]], ["A", "A"], r"^references\.models: names one twice"),
         ([[1.5]], ["A"], r"^references\.kept\[0\]\[0\]: input should be less than or equal to 1"),
     ],

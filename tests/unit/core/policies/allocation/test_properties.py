@@ -173,6 +173,7 @@ def test_the_isolated_allocation_is_an_nth_of_each_type() -> None:
 
 @settings(deadline=None, max_examples=10)
 @example(seed=1023, policy="makespan", kinds=None)  # a job that is 1.7 % slower on another type
+@example(seed=3866, policy="max-min-fairness", kinds=None)  # a job that is 0.09 % slower on another type
 @example(seed=597, policy="makespan", kinds=2)  # a job that gets 0.01 % of its fastest throughput
 @given(
     seed=SEEDS,

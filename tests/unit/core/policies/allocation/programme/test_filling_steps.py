@@ -158,7 +158,7 @@ def test_filling_ends_where_time_ends_with_what_it_reached() -> None:
         assert (had[2] == pytest.approx(2.0)) or not ended
     with pytest.raises(OutOfTimeError):
         fill(setting(problem(speeds, [1, 1]), Budget(lambda: 0.0), np.arange(3.0)), start, np.ones(3))
-    with pytest.raises(ValueError, match="nobody could rise"):
+    with pytest.raises(ValueError, match="no job could rise"):
         fill(here, _fill([1.0, 1.0, 2.0], rises=[False] * 3), np.ones(3))
 
 
