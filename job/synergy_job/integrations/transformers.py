@@ -17,6 +17,7 @@ import transformers
 import synergy_job
 from synergy_job.integrations.saved import Saved
 from synergy_job.integrations.steps import Steps, finite
+from synergy_job.loop.script import report_what_fits
 
 __all__ = ["JobCallback", "train"]
 
@@ -79,7 +80,7 @@ class JobCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """What the trainer logs is reported."""
-        synergy_job.report(**finite(logs or {}, _METRICS))
+        report_what_fits(finite(logs or {}, _METRICS))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The trainer has ended, because of the job or by itself."""
