@@ -68,6 +68,12 @@ class JobCallback(transformers.TrainerCallback):  # type: ignore[misc]
         if self._steps is not None and not self._steps.next():
             control.should_training_stop = True
 
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The trainer has written a checkpoint of its own (`save_strategy`), and may have removed the recorded one
+        (`save_total_limit`): the job goes on from the new one. The trainer decides how long it stays."""
+        if args.process_index == 0 and not getattr(args, "save_only_model", False):
+            self._saved.record(state.global_step, f"checkpoint-{state.global_step}", own=False)
+
     def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The first one of an evaluation begins a pause."""
         if self._steps is not None:

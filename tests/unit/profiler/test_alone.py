@@ -39,8 +39,10 @@ class Meter:
 
 
 def samples(*told: Sample) -> list[Sample] | None:
-    parts: Any = (Running(), Told(iter(told)), Meter())
-    return alone._samples(*parts, (0, 10, 2.0), float("inf"))
+    child: Any = Running()
+    receiver: Any = Told(iter(told))
+    meter: Any = Meter()
+    return alone._samples(child, receiver, meter, (0, 10, 2.0), float("inf"))
 
 
 def test_fast_steps_are_measured_for_many_periods_of_the_cpu_limit() -> None:
