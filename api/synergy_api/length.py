@@ -1,6 +1,11 @@
 """How long a TrainingJob trains: the steps that its spec gives, or that follow from what is known of its data."""
 
+from typing import Final
+
 from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
+
+MOST_STEPS: Final = 1 << 62
+"""The most steps of a job: the API server and the planner's process take numbers of 64 bits."""
 
 
 def total_steps(spec: TrainingJobSpec, status: TrainingJobStatus) -> int | None:
@@ -8,7 +13,7 @@ def total_steps(spec: TrainingJobSpec, status: TrainingJobStatus) -> int | None:
     if spec.steps is not None or spec.epochs is None:
         return spec.steps
     each = epoch_steps(status)
-    return None if each is None else spec.epochs * each
+    return None if each is None else min(MOST_STEPS, spec.epochs * each)
 
 
 def epoch_steps(status: TrainingJobStatus) -> int | None:

@@ -83,6 +83,7 @@ class Beside:
             self._command,
             self._printed(),
             steps=(options.warmup_steps, options.steps),
+            min_seconds=options.min_seconds,
             timeout_s=options.timeout_s,
             grace_s=options.grace_s,
         )

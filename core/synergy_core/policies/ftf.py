@@ -28,6 +28,7 @@ def rank(queue: Queue) -> Ranking:
             return age / (ran * slower_alone) if ran > 0.0 else float("inf")
         if job.steps_total is None:
             return (age + remaining) / max(_LEAST_S, (ran + remaining) * slower_alone)
-        return (age + remaining) / (job.steps_total / queue.steps_per_s(job) * slower_alone)
+        whole = job.steps_total / (queue.steps_per_s(job) * (1.0 - job.pause_share))
+        return (age + remaining) / (whole * slower_alone)
 
     return ranked(queue, lambda job: -rho(job))

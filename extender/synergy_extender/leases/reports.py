@@ -96,7 +96,7 @@ def progress_after(job: JobView, reported: Reported, now: float, others: Mapping
         epoch_steps=report.epoch_steps or known.epoch_steps,
         trained_seconds=max(known.trained_seconds, report.trained_seconds or 0.0),
         paused_seconds=max(known.paused_seconds, report.paused_seconds or 0.0),
-        metrics=report.metrics or known.metrics,
+        metrics=known.metrics if report.metrics is None else report.metrics or None,
         ended_early=report.ended_early,
         gpu_uuids=report.gpu_uuids,
         placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),

@@ -144,12 +144,14 @@ def _skew(tensors: tuple[int, int] | None, traffic: Traffic | None) -> float:
 
 def _model_bytes(tensors: tuple[int, int] | None, progress: Progress, traffic: Traffic | None) -> int | None:
     """The bytes that all-reduce sends around a ring in a step: as the job tells of its model, else as was seen of what
-    its workers send, in its runs or in its profile run."""
+    its workers send, in its runs or in its profile run.
+
+    What runs send has two digits: plans stay as they are until it has changed by more than noise."""
     if tensors is not None:
         return tensors[1]
     sent, ranks = progress.sent_bytes_per_step, progress.world_size
     if sent is not None and ranks is not None:
-        return max(1, round(sent * ranks / (2 * (ranks - 1))))
+        return max(1, int(float(f"{sent * ranks / (2 * (ranks - 1)):.2g}")))
     return None if traffic is None else traffic.model_bytes
 
 

@@ -20,6 +20,7 @@ import lightning.pytorch as pl
 import synergy_job
 from synergy_job.integrations.saved import Saved
 from synergy_job.integrations.steps import Steps
+from synergy_job.loop.script import report_what_fits
 from synergy_job.torch.loader import resumable
 from synergy_job.torch.order import Order
 from synergy_job.torch.randomness import random_states, restore_random_states
@@ -100,7 +101,7 @@ class JobCallback(pl.Callback):  # type: ignore[misc]
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """What the module logs is reported as often as the trainer logs it."""
         if trainer.global_step % trainer.log_every_n_steps == 0:
-            synergy_job.report(**_metrics(trainer.callback_metrics))
+            report_what_fits(_metrics(trainer.callback_metrics))
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         """A pause begins."""
@@ -152,9 +153,9 @@ class _Loader:
 
 
 def _metrics(logged: Any) -> dict[str, float]:
-    """As many of the logged values as a job may report, under names that it may give them."""
+    """The logged values under names that a job may give them."""
     named = {name[:32]: value for name, value in sorted(logged.items()) if name[:1].isalpha() and _plain(name)}
-    return {name: float(value) for name, value in list(named.items())[:8]}
+    return {name: float(value) for name, value in named.items()}
 
 
 def _plain(name: str) -> bool:

@@ -19,12 +19,18 @@ class Saved:
         self.folder = os.fspath(folder)
         self._record = Checkpoint(os.path.join(self.folder, "synergy_job.pkl"))
 
-    def record(self, step: int, name: str, **more: Any) -> None:
-        """The checkpoint `name`, a file or a folder here, has been written after `step`; `more` comes back with it."""
+    def record(self, step: int, name: str, *, own: bool = True, **more: Any) -> None:
+        """The checkpoint `name`, a file or a folder here, has been written after `step`; `more` comes back with it.
+
+        Of its `own` checkpoints it keeps the newest two. The framework may have removed the one before already.
+        """
         _to_disk(os.path.join(self.folder, name))
-        before = self.newest()
-        self._record.write({"step": step, "name": name, "before": None if before is None else before["name"], **more})
-        older = None if before is None else before["before"]
+        before = self._record.read()
+        kept, older = None, None
+        if before is not None:
+            again = before["name"] == name or not before.get("own", True)
+            kept, older = (before["before"], None) if again else (before["name"], before["before"])
+        self._record.write({"step": step, "name": name, "before": kept, "own": own, **more})
         if older is not None and older != name:
             _remove(os.path.join(self.folder, older))
 

@@ -17,6 +17,7 @@ import transformers
 import synergy_job
 from synergy_job.integrations.saved import Saved
 from synergy_job.integrations.steps import Steps, finite
+from synergy_job.loop.script import report_what_fits
 
 __all__ = ["JobCallback", "train"]
 
@@ -67,6 +68,12 @@ class JobCallback(transformers.TrainerCallback):  # type: ignore[misc]
         if self._steps is not None and not self._steps.next():
             control.should_training_stop = True
 
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The trainer has written a checkpoint of its own (`save_strategy`), and may have removed the recorded one
+        (`save_total_limit`): the job goes on from the new one. The trainer decides how long it stays."""
+        if args.process_index == 0 and not getattr(args, "save_only_model", False):
+            self._saved.record(state.global_step, f"checkpoint-{state.global_step}", own=False)
+
     def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The first one of an evaluation begins a pause."""
         if self._steps is not None:
@@ -79,7 +86,7 @@ class JobCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """What the trainer logs is reported."""
-        synergy_job.report(**finite(logs or {}, _METRICS))
+        report_what_fits(finite(logs or {}, _METRICS))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The trainer has ended, because of the job or by itself."""

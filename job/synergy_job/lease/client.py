@@ -22,6 +22,19 @@ _LONGEST_ANSWER = 65536
 _MOST_AGE_S = 600.0
 """How long one connection is used: another one may find another replica of the extender, and checks its certificate."""
 _REPORT_EVERY_S = (0.2, 3600.0)
+_NOT_VALID = 422
+_FIRST_FIELDS = (
+    "step",
+    "checkpoint_step",
+    "steps_per_second",
+    "gpu_uuids",
+    "done",
+    "largest_tensor_bytes",
+    "model_bytes",
+    "save_seconds",
+    "resume_seconds",
+)
+"""What every extender knows. An older one, as after a rollback, refuses reports with other fields."""
 
 
 class LeaseError(Exception):
@@ -86,9 +99,15 @@ class LeaseClient:
             raise ConfigError(f"SYNERGY_CA_CERT is no certificate in PEM: {error}") from error
 
     def send(self, report: Report) -> LeaseAnswer:
-        """One report. Raises `LeaseError` when it did not get through or the answer makes no sense."""
+        """One report. If the extender knows not all of its fields, the others are left out.
+
+        Raises `LeaseError` when it did not get through or the answer makes no sense.
+        """
+        told = {k: v for k, v in asdict(report).items() if v is not None}
         try:
-            status, body = self._post(json.dumps({k: v for k, v in asdict(report).items() if v is not None}))
+            status, body = self._post(json.dumps(told))
+            if status == _NOT_VALID and told.keys() - set(_FIRST_FIELDS):
+                status, body = self._post(json.dumps({k: v for k, v in told.items() if k in _FIRST_FIELDS}))
         except (OSError, HTTPException, ValueError) as error:
             raise LeaseError(f"{self._host}:{self._port} cannot be reached: {error or type(error).__name__}") from error
         if status != 200:

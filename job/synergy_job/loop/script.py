@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import SupportsFloat, TypeVar
 
@@ -27,7 +27,8 @@ class Script:
     def __init__(self, on_finish: Callable[[str], None], pauses: Pauses | None = None) -> None:
         self.on_finish = on_finish
         self.pauses = pauses or Pauses()
-        self.metrics: dict[str, float] = {}
+        self.metrics: dict[str, float] | None = None
+        """None until something is reported; empty once no reported value is a finite number."""
         self.abandoned = False
         """True if the step that was begun last will not be made."""
 
@@ -104,7 +105,9 @@ def report(**metrics: SupportsFloat) -> None:
         if not _NAME.fullmatch(name):
             raise ValueError(f"report: {name[:64]!r} is no name of a metric: use up to 32 letters, digits, _ . and -")
     values = {name: float(value) for name, value in metrics.items()}
-    known = dict(_current[-1].metrics) if _current else {}
+    if not values:
+        return
+    known = dict(_current[-1].metrics or {}) if _current else {}
     for name, value in values.items():
         if math.isfinite(value):
             known[name] = value
@@ -114,3 +117,11 @@ def report(**metrics: SupportsFloat) -> None:
         raise ValueError(f"report: {len(known)} metrics, at most {MOST_METRICS} are kept: {', '.join(sorted(known))}")
     if _current:
         _current[-1].metrics = known
+
+
+def report_what_fits(metrics: Mapping[str, SupportsFloat]) -> None:
+    """`report` for frameworks, whose values nobody chose for it: of new names only as many as there is room for, in
+    order of name."""
+    known = set(_current[-1].metrics or {}) if _current else set()
+    room = sorted(name for name in metrics if name not in known)[: MOST_METRICS - len(known)]
+    report(**{name: metrics[name] for name in metrics if name in known or name in room})

@@ -258,7 +258,7 @@ class Training(Generic[T]):
             epoch_steps=self._length.epoch_steps,
             trained_seconds=round(self._length.trained_seconds, 3),
             paused_seconds=round(self._worker.paused_seconds + self._pauses.seconds(time.monotonic()), 3),
-            metrics=self._script.metrics or None,
+            metrics=self._script.metrics,
             ended_early=self._ended_early,
             **self._sent_by_step(),
         )

@@ -85,7 +85,9 @@ def profile_job(
         "--counters": profile.counters if counted else "Off",
         "--workers": share.gpus if counted else 1,
     }
-    twice = counted and profile.counters == "Nsight"
+    runs = 1
+    if counted:  # the harness runs the command again for kernels, and with one worker: each run has its own timeout
+        runs += (profile.counters == "Nsight") + (share.gpus > 1)
     words = [word for option, value in options.items() for word in (option, str(value))]
     counters = _counter_environment(settings) if counted and profile.counters == "Auto" else {}
     additions = Additions(
@@ -111,7 +113,7 @@ def profile_job(
         },
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": (1 + twice) * profile.timeout_seconds + _START_SECONDS,
+            "activeDeadlineSeconds": runs * profile.timeout_seconds + _START_SECONDS,
             "ttlSecondsAfterFinished": _KEEP_SECONDS,
             "template": {
                 "metadata": metadata,

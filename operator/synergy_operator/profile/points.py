@@ -108,12 +108,12 @@ def _gpu_fields(old: ProfilePoint | None, runs: int, new: GpuUse | None) -> dict
     """What a point says of its GPUs after `runs` runs and one more.
 
     Figures of one source are averaged. Those by counters replace utilisation, and a run without counters changes
-    nothing of them but the memory.
+    nothing of them but the memory. A point without a source is of an older operator, which knew utilisation only.
     """
-    if new is None or old is None or old.gpu_source is None:
+    if new is None or old is None or old.gpu_compute is None:
         return _kept(old) if new is None else _told(new)
     memory = max(new.memory_bytes, old.gpu_memory_bytes or 0)
-    if old.gpu_source != new.source:
+    if (old.gpu_source or "Utilization") != new.source:
         fields = _kept(old) if new.source == "Utilization" else _told(new)
         return {**fields, "gpu_memory_bytes": memory}
     fields = _told(new)

@@ -24,17 +24,29 @@ _LEAST_STEPS = 10
 
 
 def step_alone(
-    command: Sequence[str], printed: PrintedSteps | None, *, steps: tuple[int, int], timeout_s: float, grace_s: float
+    command: Sequence[str],
+    printed: PrintedSteps | None,
+    *,
+    steps: tuple[int, int],
+    min_seconds: float,
+    timeout_s: float,
+    grace_s: float,
 ) -> float | None:
-    """Seconds of a step of the command with one worker, after `steps[0]` and over at least `steps[1]` steps.
+    """Seconds of a step of the command with one worker, after `steps[0]` and over at least `steps[1]` steps and
+    `min_seconds`.
 
-    None where it cannot be had: the command does not step in time, or starts several workers whatever it is told.
+    None where it cannot be had: the command does not step in time, cannot be run, or starts several workers whatever
+    it is told.
     """
     with closing(StepReceiver()) as receiver, closing(TrafficMeter(2)) as meter:
         environ = {**os.environ, "SYNERGY_PROFILE_SOCKET": receiver.address, "PYTHONUNBUFFERED": "1", PROCESSES: "1"}
-        child = Child(command, environ, printed)
         try:
-            samples = _samples(child, printed or receiver, meter, steps, time.monotonic() + timeout_s)
+            child = Child(command, environ, printed)
+        except OSError:
+            return None
+        try:
+            wanted = (*steps, min_seconds)
+            samples = _samples(child, printed or receiver, meter, wanted, time.monotonic() + timeout_s)
         finally:
             child.stop(grace_s)
         if samples is None or meter.traffic(samples[-1].step - samples[0].step) is not None:
@@ -43,13 +55,17 @@ def step_alone(
 
 
 def _samples(
-    child: Child, receiver: StepReceiver | PrintedSteps, meter: TrafficMeter, steps: tuple[int, int], deadline: float
+    child: Child,
+    receiver: StepReceiver | PrintedSteps,
+    meter: TrafficMeter,
+    wanted: tuple[int, int, float],
+    deadline: float,
 ) -> list[Sample] | None:
-    warmup, wanted = steps
+    warmup, steps, seconds = wanted
     found: list[Sample] = []
-    while not found or found[-1].step - found[0].step < max(wanted, _LEAST_STEPS):
+    while not _enough(found, max(steps, _LEAST_STEPS), seconds):
         sample = receiver.next(_POLL_S)
-        if sample is not None and sample.step >= warmup and (not found or sample.step > found[-1].step):
+        if sample is not None and sample.step >= warmup and (not found or _is_later(sample, found[-1])):
             if not found:
                 meter.begin(child.pid)
             found.append(sample)
@@ -57,3 +73,11 @@ def _samples(
             return None
     meter.end(child.pid)
     return found
+
+
+def _enough(found: list[Sample], steps: int, seconds: float) -> bool:
+    return bool(found) and found[-1].step - found[0].step >= steps and found[-1].trained - found[0].trained >= seconds
+
+
+def _is_later(sample: Sample, last: Sample) -> bool:
+    return sample.step > last.step and sample.trained > last.trained

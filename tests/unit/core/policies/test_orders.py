@@ -1,5 +1,6 @@
 """The ordering policies on jobs whose place a short sum tells, and the queue that they see."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,6 +47,13 @@ def test_shortest_remaining_service_counts_gpus_and_shortest_remaining_time_does
     assert _order("srsf", _queue(*jobs)) == "bacd"
     assert _order("srtf", _queue(*jobs)) == "cabd"
     assert _order("sf", _queue(*jobs)) == "bdac"
+
+
+def test_pauses_make_a_job_longer_and_not_more_unfairly_treated() -> None:
+    """Its time alone has the same pauses: what a job says of them moves no other one back."""
+    old, paused = job("old", steps_total=100, arrival_s=50.0), job("paused", steps_total=100, arrival_s=60.0)
+    assert POLICIES["ftf"](_queue(old, paused, gpus=4)).names == ("old", "paused")
+    assert POLICIES["ftf"](_queue(old, replace(paused, pause_share=0.9), gpus=4)).names == ("old", "paused")
 
 
 def test_least_attained_service_first() -> None:

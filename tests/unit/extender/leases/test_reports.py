@@ -72,6 +72,11 @@ def test_metrics_stay_until_others_come() -> None:
     assert progress_after(view, Reported(1, Report(step=6, metrics={"loss": 0.4})), NOW).metrics == {"loss": 0.4}
 
 
+def test_metrics_that_are_all_no_numbers_any_more_are_shown_no_longer() -> None:
+    view = job("j", status={"progress": {**progress(1, 5), "metrics": {"loss": 0.5}}})
+    assert progress_after(view, Reported(1, Report(step=6, metrics={})), NOW).metrics is None
+
+
 @pytest.mark.parametrize(
     "metrics", [{"1": 1.0}, {"a" * 33: 1.0}, {"a b": 1.0}, {"loss": float("nan")}, {f"m{n}": 1.0 for n in range(9)}]
 )

@@ -100,6 +100,8 @@ def test_no_number_that_a_spec_may_hold_ends_the_plan_of_all(policy: str, mechan
     spot = {"cpu": "9E", "memory": "7Ei", "node": "n2"}
     pods = [foreign(f"large-{index}", **spot) for index in range(3)]  # a pod with a nodeName passes no scheduler
     extreme = [*(job("bad", gpus=4, spec=spec, **FIRST) for spec in EXTREME)]
+    endless = {"spec": {"steps": None, "epochs": 10**9}, "status": {"progress": {"run": 1, "epochSteps": 1 << 40}}}
+    extreme.append(job("bad", gpus=4, **endless, **FIRST))
     for bad in (*extreme, job("bad", gpus=4, template={"containers": sidecars}, **FIRST)):
         state = cluster(NODES, [bad, job("good", gpus=4)], pods)
         priced = replace(state, capacities=[replace(c, price_per_hour=1.0) for c in state.capacities])

@@ -21,6 +21,8 @@ TOLD = {"largestTensorBytes": 50, "modelBytes": 100}
         ({**SEEN, "overlap": 0.25}, {}, (900, core.UNKNOWN_SKEW, 0.25)),
         ({**SEEN, **MESSAGES}, {}, (900, 1 / 3, None)),
         (SEEN, {"sentBytesPerStep": 600, "worldSize": 4}, (400, core.UNKNOWN_SKEW, None)),
+        (None, {"sentBytesPerStep": 6123, "worldSize": 4}, (4100, core.UNKNOWN_SKEW, None)),
+        (None, {"sentBytesPerStep": 6150, "worldSize": 4}, (4100, core.UNKNOWN_SKEW, None)),
         (None, {"sentBytesPerStep": 600, "worldSize": 4, **TOLD}, (100, 0.5, None)),
         ({**SEEN, **MESSAGES, "overlap": 0.0}, TOLD, (100, 0.5, 0.0)),
     ],

@@ -69,6 +69,30 @@ def test_old_checkpoints_may_be_files_or_gone(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("*.ckpt")) == ["3.ckpt", "4.ckpt"]
 
 
+def test_a_framework_that_keeps_one_checkpoint_may_remove_the_recorded_one(tmp_path: Path) -> None:
+    """As `save_total_limit=1` of a Trainer does while it writes the next one."""
+    saved = Saved(tmp_path)
+    for step in (1, 2, 3):
+        for old in tmp_path.glob("*.ckpt"):
+            old.unlink()
+        (tmp_path / f"{step}.ckpt").write_text("w")
+        saved.record(step, f"{step}.ckpt")
+    newest = saved.newest()
+    assert newest is not None
+    assert newest["step"] == 3
+
+
+def test_checkpoints_that_the_framework_writes_for_itself_are_used_and_never_removed(tmp_path: Path) -> None:
+    saved = Saved(tmp_path)
+    for step, own in ((1, True), (2, False), (3, False), (4, True), (4, True), (5, True), (6, True)):
+        (tmp_path / f"{step}.ckpt").write_text("w")
+        saved.record(step, f"{step}.ckpt", own=own)
+        newest = saved.newest()
+        assert newest is not None
+        assert newest["step"] == step
+    assert sorted(path.name for path in tmp_path.glob("*.ckpt")) == ["2.ckpt", "3.ckpt", "5.ckpt", "6.ckpt"]
+
+
 def test_a_checkpoint_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
     saved = Saved(tmp_path)
     (tmp_path / "a").write_text("w")

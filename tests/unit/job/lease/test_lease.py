@@ -36,6 +36,22 @@ def test_what_the_script_said_of_its_model_is_reported(client: LeaseClient, leas
     assert (lease_server.reports[0]["largest_tensor_bytes"], lease_server.reports[0]["model_bytes"]) == (30, 40)
 
 
+def test_an_older_extender_gets_what_it_knows(client: LeaseClient, lease_server: LeaseServer) -> None:
+    lease_server.answer = lambda report: (422, b"extra field") if "trained_seconds" in report else go_on(3.0)
+    told = replace(REPORT, save_seconds=2.0, trained_seconds=9.0, metrics={"loss": 1.0}, ended_early="enough")
+    assert client.send(told).next_report_s == 3.0
+    full, plain = lease_server.reports
+    assert plain == {name: full[name] for name in full.keys() - {"trained_seconds", "metrics", "ended_early"}}
+    assert plain["save_seconds"] == 2.0
+
+
+def test_a_report_that_no_extender_takes_is_sent_once(client: LeaseClient, lease_server: LeaseServer) -> None:
+    lease_server.answer = lambda report: (422, b"step is negative")
+    with pytest.raises(LeaseError, match="answered 422"):
+        client.send(REPORT)
+    assert len(lease_server.reports) == 1
+
+
 def test_a_lease_that_ends(client: LeaseClient, lease_server: LeaseServer) -> None:
     lease_server.answer = lambda report: leave_in(2.4)
     assert client.send(REPORT) == LeaseAnswer(leave=True, yield_in_s=2.4, next_report_s=2.4, memory_bytes=1 << 30)

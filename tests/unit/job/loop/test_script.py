@@ -6,7 +6,7 @@ import pytest
 
 import synergy_job
 from synergy_job.loop.pauses import Pauses
-from synergy_job.loop.script import Script, listening
+from synergy_job.loop.script import Script, listening, report_what_fits
 
 
 def test_finish_ends_the_loop_outside_a_cluster_too() -> None:
@@ -87,4 +87,23 @@ def test_wrong_metrics(metrics: dict[str, float], error: type[Exception], messag
     with listening(script):
         with pytest.raises(error, match=message):
             synergy_job.report(**metrics)
-        assert script.metrics == {}
+        assert script.metrics is None
+
+
+def test_a_loss_that_is_no_number_leaves_nothing_and_not_what_was_before() -> None:
+    script = Script(lambda _: None)
+    assert script.metrics is None
+    with listening(script):
+        synergy_job.report(loss=0.5)
+        synergy_job.report(loss=math.nan)
+    assert script.metrics == {}
+
+
+def test_what_a_framework_logs_never_ends_training() -> None:
+    script = Script(lambda _: None)
+    with listening(script):
+        report_what_fits({f"train_{n}": n for n in range(5)})
+        report_what_fits({**{f"train_{n}": n + 1 for n in range(5)}, **{f"a_val_{n}": n for n in range(5)}})
+        report_what_fits({})
+    assert script.metrics == {**{f"train_{n}": n + 1.0 for n in range(5)}, **{f"a_val_{n}": float(n) for n in range(3)}}
+    report_what_fits({"outside": 1.0})

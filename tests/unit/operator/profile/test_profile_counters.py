@@ -41,9 +41,12 @@ def test_the_first_run_with_all_cpu_reads_counters_and_no_other() -> None:
     assert len(asked) > 2
 
 
-@pytest.mark.parametrize(("counters", "seconds"), [("Auto", 1200), ("Nsight", 1800), ("Off", 1200)])
-def test_a_run_under_nsight_compute_has_twice_the_time(counters: str, seconds: int) -> None:
-    (job,) = granted(profile={**AUTO, "counters": counters}).jobs.values()
+@pytest.mark.parametrize(
+    ("counters", "gpus", "seconds"),
+    [("Auto", 1, 1200), ("Nsight", 1, 1800), ("Off", 1, 1200), ("Auto", 4, 1800), ("Nsight", 4, 2400)],
+)
+def test_each_further_run_of_the_command_has_time_of_its_own(counters: str, gpus: int, seconds: int) -> None:
+    (job,) = granted(profile={**AUTO, "counters": counters}, gpus=gpus).jobs.values()
     assert options(job)["--counters"] == counters
     assert job["spec"]["activeDeadlineSeconds"] == seconds
     assert "SYNERGY_DCGM_URL" not in variables(job)
@@ -104,6 +107,14 @@ def test_runs_of_a_point_are_averaged_by_source_and_counters_outrank_utilisation
     assert runs(counted, None).gpu_compute == 0.4
     assert runs(None, plain).gpu_problem == "none"
     assert runs(None, None).gpu_source is None
+
+
+def test_a_point_of_an_older_operator_keeps_its_memory_and_its_mean() -> None:
+    old = runs(GpuUse(0.8, 0.4, 9)).model_copy(update={"gpu_source": None})
+    how: dict[str, Any] = {"memory_bytes": GIB, "client_thread_percent": 100, "job": "next", "measured_at": ""}
+    for use, compute in ((GpuUse(0.6, 0.4, 5), 0.7), (GpuUse(0.3, 0.2, 5, "DCGM"), 0.3)):
+        found = with_run([old], "V100", Target(1000, repeat=1), MeasuredPoint(2.0, 0.01, 0, gpu=use), **how)[0]
+        assert (found.gpu_compute, found.gpu_memory_bytes, found.gpu_source) == (compute, 9, use.source)
 
 
 def test_the_usage_is_of_the_fastest_point_with_counters() -> None:
