@@ -26,7 +26,7 @@ from synergy_dashboard.live.scope import Scope
 from synergy_kube import ApiError, KubeClient
 from synergy_kube.answers import Page
 from synergy_kube.resources import THROUGHPUT_PROFILES, TRAINING_JOBS
-from synergy_view.export import ANY_AMOUNT, COLUMNS, Measured, by_arrival, export, matrix_of
+from synergy_view.export import ANY_AMOUNT, COLUMNS, NO_STEPS, Measured, by_arrival, export, matrix_of
 from synergy_view.seen import read_all
 
 _GIB: Final = 1 << 30
@@ -73,10 +73,14 @@ class _Found:
             self.notes.append(f"{name}: {said}: it was deleted, and no profile of it is kept")
         if not found:
             return
+        steps = job.steps or (job.steps_done if job.finished_s is not None else 0)
+        if not steps:
+            self.notes.append(f"{name}: {NO_STEPS}")
+            return
         for gpu_type, matrix in found.items():
             self.models.setdefault(model, {}).setdefault(gpu_type, {})[str(job.gpus)] = matrix
         row = {"job_id": name, "arrival_s": job.created_s, "gpus": job.gpus, "model": model}
-        self.rows.append({**row, "steps": job.steps, "tenant": job.tenant, "weight": job.weight})
+        self.rows.append({**row, "steps": steps, "tenant": job.tenant, "weight": job.weight})
         self.exported.add(job.uid)
         if job.finished_s is not None:
             self.jcts_s.append(job.finished_s - job.created_s)
