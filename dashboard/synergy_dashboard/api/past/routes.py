@@ -31,7 +31,7 @@ Answer = Callable[[Any], Response]
 def add_past(router: APIRouter, parts: ApiParts, answer: Answer) -> None:
     """Add the routes. `answer` makes an answer of a value."""
     live, store = parts.live, parts.store
-    exporting = _Exports()
+    exporting, deciding = _Turns(MOST_WAITING), _Turns(10 * MOST_WAITING)
 
     async def decided(
         request: Request, rounds: Annotated[int, Query(ge=1, le=MOST_DECISIONS)] = 10, namespace: str | None = None
@@ -39,7 +39,8 @@ def add_past(router: APIRouter, parts: ApiParts, answer: Answer) -> None:
         parts.check_synced()
         asker = await parts.people.asker_within(request, namespace)
         now, round_s = live.clock(), round_s_of(live)
-        found = await asyncio.to_thread(decisions, store, asker.scope, now=now, rounds=rounds, round_s=round_s)
+        async with deciding.turn(asker.user.name):
+            found = await asyncio.to_thread(decisions, store, asker.scope, now=now, rounds=rounds, round_s=round_s)
         since_s = await asyncio.to_thread(store.first_s)
         return answer(DecisionsPage(now=now, recorded_since_s=since_s, rounds=found))
 
@@ -79,11 +80,12 @@ def add_past(router: APIRouter, parts: ApiParts, answer: Answer) -> None:
     router.get("/export", summary="Trace, profiles and cluster for the simulator, as a zip file")(download)
 
 
-class _Exports:
-    """One export at a time: it reads all that the API server has of jobs. Each user has one, and few wait: a question
-    whose asker is gone is answered all the same."""
+class _Turns:
+    """One large answer at a time: it may read all that the history or the API server has of jobs. Each user has one,
+    and at most `most` wait: a question whose asker is gone is answered all the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._turn = asyncio.Lock()
         self._users: set[str] = set()
 
@@ -91,9 +93,9 @@ class _Exports:
     async def turn(self, user: str) -> AsyncIterator[None]:
         """Wait for a user's turn. Raises Refusal 429 or 503."""
         if user in self._users:
-            raise Refusal(429, "an export of yours is being made; wait for it")
-        if len(self._users) > MOST_WAITING:
-            raise Refusal(503, "too many others export; ask again in a minute")
+            raise Refusal(429, "an answer like this is being made for you; wait for it")
+        if len(self._users) > self._most:
+            raise Refusal(503, "too many others ask for this; ask again in a minute")
         self._users.add(user)
         try:
             async with self._turn:

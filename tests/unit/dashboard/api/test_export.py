@@ -161,7 +161,7 @@ async def test_a_user_has_one_export_at_a_time_and_others_get_theirs() -> None:
 
         first = asyncio.create_task(asked("admin"))
         await asyncio.sleep(0.05)
-        assert "export of yours" in (await world.get("export?since_s=0", status=429))["error"]
+        assert "being made for you" in (await world.get("export?since_s=0", status=429))["error"]
         other = asyncio.create_task(asked("ann"))
         await asyncio.sleep(0.05)
         go_on.set()
