@@ -124,9 +124,9 @@ def _entitlement(job: JobView, established: Established, beyond: bool) -> Entitl
     if spec.slo is not None and caps.deadlines == "Denied":
         limits.append("its tenant may use no deadlines, and plans do not go by spec.slo.deadline")
     if beyond:
-        most = caps.max_never_preempted_gpus
+        most = gpus_in_words(caps.max_never_preempted_gpus)
         limits.append(
-            f"its tenant may hold at most {most} GPUs that are never preempted, and the job is preempted like others "
+            f"its tenant may keep at most {most} from preemption, and the job is preempted like others "
             "although spec.preemption is Never"
         )
     return Entitlement(
