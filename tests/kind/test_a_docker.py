@@ -13,14 +13,32 @@ pytestmark = pytest.mark.e2e
 
 def test_a_daemon_that_does_not_start_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     docker = OwnDocker("kube-synergy-broken-kind", tmp_path)
-    for name, text in (("sbin/dockerd", "echo level=fatal msg=no-overlay; exit 1"), ("bin/docker", "exit 1")):
-        program = tmp_path / "docker/usr" / name
-        program.parent.mkdir(parents=True)
-        program.write_text(f"#!/bin/sh\n{text}\n")
-        program.chmod(0o755)
+    _program(tmp_path, "sbin/dockerd", "echo level=fatal msg=no-overlay; exit 1")
+    _program(tmp_path, "bin/docker", "exit 1")
     with pytest.raises(DevclusterError, match="dockerd does not start here: level=fatal msg=no-overlay"):
         docker.start(print)
     assert leftovers(docker) == []
+
+
+@pytest.mark.parametrize("client", ['[ "$1" = version ] || exit 1', None], ids=["ends no container", "no client"])
+def test_ending_it_needs_no_answer_of_the_daemon(tmp_path: Path, client: str | None) -> None:
+    """Nor Docker's client, which is gone with the cache."""
+    docker = OwnDocker("kube-synergy-broken-kind", tmp_path)
+    if client is not None:
+        _program(tmp_path, "bin/docker", client)
+    docker.state.mkdir()
+    docker.run.mkdir()
+    (docker.run / "docker.sock").touch()
+    docker.end()
+    assert not docker.state.exists()
+    assert not docker.run.exists()
+
+
+def _program(cache: Path, name: str, text: str) -> None:
+    program = cache / "docker/usr" / name
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
 
 
 def test_a_second_daemon_is_refused_and_the_first_stays(own_docker: OwnDocker) -> None:

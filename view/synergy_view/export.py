@@ -19,6 +19,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 ANY_AMOUNT: Final = ([0.001], [0.001])
 """CPUs and GiB of a matrix with one point: the speed is the same with all that a job can have."""
+NO_STEPS: Final = "is left out: the number of its steps is not known"
 Cells = Mapping[str, Any]
 
 
@@ -61,6 +62,9 @@ def export(
             notes.append(f"{job.full_name}: {note}")
         if not found:
             continue
+        if not steps_known(job):
+            notes.append(f"{job.full_name}: {NO_STEPS}")
+            continue
         name = _model(job)
         for gpu_type, matrix in found.items():
             models.setdefault(name, {}).setdefault(gpu_type, {})[str(job.spec.gpus)] = matrix
@@ -86,6 +90,13 @@ def by_arrival(rows: Iterable[Mapping[str, Any]], round_s: float) -> tuple[dict[
         again = f"{name}#{names[name]}" if names[name] > 1 else name
         found.append({**row, "job_id": again, "arrival_s": round(row["arrival_s"] - begin)})
     return tuple(found)
+
+
+def steps_known(job: SeenJob) -> int:
+    """Steps of the whole job, for one that ends by time those that it did; 0 if that is not known yet."""
+    progress = job.status.progress
+    done = progress.steps if progress is not None and job.finished else 0
+    return total_steps(job.spec, job.status) or done
 
 
 def _jct_s(job: SeenJob) -> float | None:
@@ -151,7 +162,7 @@ def _row(job: SeenJob, name: str) -> dict[str, Any]:
         "arrival_s": job.created_s,
         "gpus": spec.gpus,
         "model": name,
-        "steps": total_steps(spec, job.status),
+        "steps": steps_known(job),
         "tenant": job.tenant,
         "weight": spec.weight,
         "slo_s": round(deadline) if deadline is not None and deadline > 0 else None,

@@ -67,7 +67,7 @@ PROFILES: Final[dict[Reason, Entry]] = {
     ),
     Reason.PROFILE_WAITING: Entry(
         _P,
-        "{gpus} GPUs of type {gpu_type} are asked for to measure the job, after {points} points so far",
+        "a profile run asks for {gpus} of type {gpu_type} to measure the job, after {points} points so far",
         event="Normal",
     ),
     Reason.PROFILE_MEASURING: Entry(

@@ -30,8 +30,8 @@ QUEUE: Final[dict[Reason, Entry]] = {
     ),
     Reason.NEVER_PREEMPTED_CAP: Entry(
         _WAITING,
-        "spec.preemption is Never and the job needs {gpus} GPUs, but jobs of tenant {tenant} may hold at most {most} "
-        "GPUs that are never preempted, and {held} of them are held or asked for earlier",
+        "spec.preemption is Never and the job needs {gpus}, but jobs of tenant {tenant} may keep at most {most} from "
+        "preemption, and {held} of them are held or asked for earlier",
         "set spec.preemption to Checkpoint or Signal, wait for those jobs, or ask the cluster's administrator for a "
         "Tenant {tenant} whose spec.caps.maxNeverPreemptedGPUs allows it",
         "A job that is never preempted keeps its GPUs from all others, so the administrator says how many a tenant "

@@ -59,8 +59,10 @@ def demo(manifests: Path, minutes: int, keep: bool, where: str) -> None:
         raise click.ClickException(str(error)) from error
     try:
         place.start(console.print)
-    except synergy_devcluster.DevclusterError as error:
+    except (synergy_devcluster.DevclusterError, KeyboardInterrupt) as error:
         console.print(f"what was started is still there: {place.how_to_end} ends it")
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise click.ClickException(str(error)) from error
     try:
         with dashboard(place.kubeconfig, place.kubectl, console):

@@ -81,8 +81,10 @@ class KindCluster:
     def end(self, report: Report) -> None:
         """See DemoCluster."""
         report(f"kind delete cluster --name {self.name}")
-        self._kind("delete", "cluster", "--name", self.name, "--kubeconfig", self._kubeconfig, timeout_s=120)
-        self._tools.end()
+        try:
+            self._kind("delete", "cluster", "--name", self.name, "--kubeconfig", self._kubeconfig, timeout_s=120)
+        finally:
+            self._tools.end()
 
     @property
     def how_to_end(self) -> str:

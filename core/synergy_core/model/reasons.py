@@ -29,15 +29,15 @@ class Reason(StrEnum):
 
 
 MESSAGES: Final[dict[Reason, str]] = {
-    Reason.NO_FREE_GPU: "needs {gpus} GPUs at once; jobs ahead of it hold them. It runs when enough are free or when "
+    Reason.NO_FREE_GPU: "needs {gpus} at once; jobs ahead of it hold them. It runs when enough are free or when "
     "its turn comes; fewer GPUs or more allowed GPU types bring it in earlier.",
-    Reason.YIELDED: "its {gpus} GPUs go to jobs that are ahead of it now. It checkpoints, keeps its progress and runs "
+    Reason.YIELDED: "jobs that are ahead of it now get its {gpus}. It checkpoints, keeps its progress and runs "
     "again when its turn comes.",
     Reason.HEAD_OF_LINE: "a job that came before it does not fit yet, and the policy lets nobody pass it. One "
     "that does, such as best-effort or las, brings it in earlier.",
-    Reason.NO_FREE_NODE: "must be on one node, and no node has {gpus} GPUs free at once. It runs when one has; "
+    Reason.NO_FREE_NODE: "must be on one node, and no node has {gpus} free at once. It runs when one has; "
     "placement auto would let it run on several nodes.",
-    Reason.WOULD_BE_SPREAD: "{gpus} GPUs are free, but on more nodes than it needs, and it is slow when spread: its "
+    Reason.WOULD_BE_SPREAD: "{gpus} are free, but on more nodes than it needs, and it is slow when spread: its "
     "largest tensor is {skew:.0%} of the model, or it was measured so. It runs when the fewest nodes have room; "
     "placement spread lets it run at once.",
     Reason.KEPT_FREE: "GPUs are free, but they are kept for a job that has waited too long, and this one could not be "
@@ -57,13 +57,19 @@ MESSAGES: Final[dict[Reason, str]] = {
     Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned, excluded by its own node "
     "selection, have no CPU or memory left beside other pods, or share their GPUs and leave a client less GPU memory "
     "than it needs. Uncordon or add nodes, or widen the selection.",
-    Reason.TOO_MANY_GPUS: "asks for {gpus} GPUs of one type, and the nodes open to it never have that many. Ask for "
+    Reason.TOO_MANY_GPUS: "asks for {gpus} of one type, and the nodes open to it never have that many. Ask for "
     "fewer, allow more GPU types, or add nodes.",
-    Reason.TOO_MANY_GPUS_FOR_A_NODE: "must be on one node, and no node open to it has {gpus} GPUs. Ask for fewer, or "
+    Reason.TOO_MANY_GPUS_FOR_A_NODE: "must be on one node, and no node open to it has {gpus}. Ask for fewer, or "
     "set placement to auto.",
-    Reason.MINIMUM_TOO_LARGE: "asks for more CPU or memory at least than the nodes open to it have for its {gpus} "
-    "GPUs. Lower the minimum, or add larger nodes.",
+    Reason.MINIMUM_TOO_LARGE: "asks for more CPU or memory at least than the nodes open to it have for its {gpus}. "
+    "Lower the minimum, or add larger nodes.",
 }
+
+
+def gpus_in_words(number: int) -> str:
+    """A number of GPUs for a message: `1 GPU`, `2 GPUs`."""
+    return "1 GPU" if number == 1 else f"{number} GPUs"
+
 
 NEVER: Final = frozenset(
     {

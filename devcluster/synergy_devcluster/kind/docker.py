@@ -4,8 +4,8 @@ with no way out of the machine. Ending it leaves nothing."""
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,6 +43,7 @@ table inet {BRIDGE} {{
 _SYSCTLS: Final = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops")
 """The kubelets of the nodes change these for the whole machine."""
 _START_S: Final = 60.0
+_ANSWER_S: Final = 20.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class OwnDocker:
         return Path("/run") / self.name
 
     @property
+    def client(self) -> Path:
+        """Docker's command line."""
+        return self._tools / "usr/bin/docker"
+
+    @property
     def environment(self) -> dict[str, str]:
         """What leads `docker` and `kind` to it, and to no other."""
         return {
@@ -82,13 +88,11 @@ class OwnDocker:
         """Whether it runs and answers."""
         if not (self.run / "docker.sock").exists():
             return False
-        done = subprocess.run(
-            [self._tools / "usr/bin/docker", "version"],
-            env={**os.environ, **self.environment},
-            capture_output=True,
-            check=False,
-        )
-        return done.returncode == 0
+        try:
+            self.docker("version", timeout_s=_ANSWER_S)
+        except DevclusterError:
+            return False
+        return True
 
     def start(self, report: Report) -> None:
         """Start it unless it runs. What an earlier one left is ended first.
@@ -122,7 +126,7 @@ class OwnDocker:
     def docker(self, *arguments: str | Path, timeout_s: float = 120) -> str:
         """Run a `docker` command on it."""
         environment: Mapping[str, str] = {**os.environ, **self.environment}
-        return run([self._tools / "usr/bin/docker", *arguments], env=environment, timeout_s=timeout_s)
+        return run([self.client, *arguments], env=environment, timeout_s=timeout_s)
 
     def has_image(self, tag: str) -> bool:
         """Whether it has an image of this name."""
@@ -130,8 +134,10 @@ class OwnDocker:
 
     def end(self) -> None:
         """End it with all containers, and remove all that it made. Nothing is done if there is nothing."""
-        if self.answers() and (containers := self.docker("ps", "--all", "--quiet").split()):
-            self.docker("rm", "--force", "--volumes", *containers)
+        # a daemon that hangs must not keep the rest from being ended: what follows needs none
+        with suppress(DevclusterError):
+            if self.answers() and (containers := self.docker("ps", "--all", "--quiet").split()):
+                self.docker("rm", "--force", "--volumes", *containers)
         record = json.loads(self._file.read_text(encoding="utf-8")) if self._file.exists() else None
         if record and record["boot_id"] == boot_id():
             if record["process"]:
@@ -140,7 +146,8 @@ class OwnDocker:
                 processes.end([*processes.marked(self.name), *processes.in_cgroup(f"/{self.name}")], 0)
             _remove_network()
             for name, value in record["sysctls"].items():
-                (Path("/proc/sys") / name).write_text(value, encoding="utf-8")
+                if _sysctl(name) != value:  # some machines do not let them be written
+                    (Path("/proc/sys") / name).write_text(value, encoding="utf-8")
         self._unmount()
         remove_cgroups(f"/{self.name}")
         shutil.rmtree(self.run, ignore_errors=True)
@@ -171,13 +178,16 @@ class OwnDocker:
             "process": {"pid": process.pid, "start_ticks": process.start_ticks} if process else None,
             "sysctls": self._sysctls(),
         }
-        self._file.write_text(json.dumps(content), encoding="utf-8")
+        # whole or not at all: without it nothing can be ended
+        partial = self._file.with_suffix(".partial")
+        partial.write_text(json.dumps(content), encoding="utf-8")
+        partial.replace(self._file)
 
     def _sysctls(self) -> dict[str, str]:
         if self._file.exists():
             kept: dict[str, str] = json.loads(self._file.read_text(encoding="utf-8"))["sysctls"]
             return kept
-        return {name: (Path("/proc/sys") / name).read_text(encoding="utf-8").strip() for name in _SYSCTLS}
+        return {name: _sysctl(name) for name in _SYSCTLS}
 
     def fetch(self, report: Report) -> None:
         """Get Debian's package, unpacked beside the built programs: installed, its service would start by itself.
@@ -245,6 +255,10 @@ def leftovers(docker: OwnDocker) -> list[str]:
     found += [f"firewall table inet {BRIDGE}"] if _has_table() else []
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     return found + [f"mount {line.split()[1]}" for line in mounts if docker.name in line]
+
+
+def _sysctl(name: str) -> str:
+    return (Path("/proc/sys") / name).read_text(encoding="utf-8").strip()
 
 
 def _remove_network() -> None:

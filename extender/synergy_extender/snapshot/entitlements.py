@@ -11,6 +11,7 @@ from synergy_api.cluster.tenancy import Established, Tenancy
 from synergy_api.parts.waiting import Restriction
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import FINISHED
+from synergy_core.model.reasons import gpus_in_words
 from synergy_extender.cluster.run_state import RunState, open_run, run_started, run_state
 from synergy_extender.cluster.views import JobView, Key
 
@@ -93,8 +94,8 @@ def _beyond_the_cap(
         if one.holds:
             beyond.add(one.job.key)
         else:
-            facts = {"gpus": gpus, "tenant": tenant, "most": cap, "held": min(before, cap)}
-            waits[one.job.key] = say(Reason.NEVER_PREEMPTED_CAP, **facts)
+            facts = {"gpus": gpus_in_words(gpus), "most": gpus_in_words(cap), "held": min(before, cap)}
+            waits[one.job.key] = say(Reason.NEVER_PREEMPTED_CAP, tenant=tenant, **facts)
     return beyond, waits
 
 
@@ -123,9 +124,9 @@ def _entitlement(job: JobView, established: Established, beyond: bool) -> Entitl
     if spec.slo is not None and caps.deadlines == "Denied":
         limits.append("its tenant may use no deadlines, and plans do not go by spec.slo.deadline")
     if beyond:
-        most = caps.max_never_preempted_gpus
+        most = gpus_in_words(caps.max_never_preempted_gpus)
         limits.append(
-            f"its tenant may hold at most {most} GPUs that are never preempted, and the job is preempted like others "
+            f"its tenant may keep at most {most} from preemption, and the job is preempted like others "
             "although spec.preemption is Never"
         )
     return Entitlement(

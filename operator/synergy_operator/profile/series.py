@@ -11,6 +11,7 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec
 from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_api.timestamps import format_time
+from synergy_core.model.reasons import gpus_in_words
 from synergy_operator.actions import PublishProfile
 from synergy_operator.conditions import ConditionUpdate, no, yes
 from synergy_operator.profile.curve import job_demand
@@ -222,7 +223,7 @@ def with_request(profile: ProfileStatus, gpu_type: str, spec: TrainingJobSpec, c
         gpu_type=gpu_type, gpus=size.gpus, cpu_millis=size.ceiling_millis, memory_bytes=size.memory_bytes
     )
     points = len(points_on(profile, gpu_type))
-    finding = say(Reason.PROFILE_WAITING, gpus=size.gpus, gpu_type=gpu_type, points=points)
+    finding = say(Reason.PROFILE_WAITING, gpus=gpus_in_words(size.gpus), gpu_type=gpu_type, points=points)
     return ProfileState(profile.model_copy(update={"state": "Waiting", "request": request}), no(finding))
 
 

@@ -26,7 +26,7 @@ from synergy_dashboard.live.scope import Scope
 from synergy_kube import ApiError, KubeClient
 from synergy_kube.answers import Page
 from synergy_kube.resources import THROUGHPUT_PROFILES, TRAINING_JOBS
-from synergy_view.export import ANY_AMOUNT, COLUMNS, Measured, by_arrival, export, matrix_of
+from synergy_view.export import ANY_AMOUNT, COLUMNS, NO_STEPS, Measured, by_arrival, export, matrix_of
 from synergy_view.seen import read_all
 
 _GIB: Final = 1 << 30
@@ -73,10 +73,14 @@ class _Found:
             self.notes.append(f"{name}: {said}: it was deleted, and no profile of it is kept")
         if not found:
             return
+        steps = job.steps or (job.steps_done if job.finished_s is not None else 0)
+        if not steps:
+            self.notes.append(f"{name}: {NO_STEPS}")
+            return
         for gpu_type, matrix in found.items():
             self.models.setdefault(model, {}).setdefault(gpu_type, {})[str(job.gpus)] = matrix
         row = {"job_id": name, "arrival_s": job.created_s, "gpus": job.gpus, "model": model}
-        self.rows.append({**row, "steps": job.steps, "tenant": job.tenant, "weight": job.weight})
+        self.rows.append({**row, "steps": steps, "tenant": job.tenant, "weight": job.weight})
         self.exported.add(job.uid)
         if job.finished_s is not None:
             self.jcts_s.append(job.finished_s - job.created_s)
@@ -108,14 +112,20 @@ async def archive(live: LiveCluster, store: History, client: KubeClient, scope: 
         measured = await _measured(client, {job.fingerprint for job in jobs} - {""})
     except CALL_FAILED as error:
         raise Refusal(503, f"the API server does not give the jobs: {explain(error)}") from None
-    runs, resized = await asyncio.to_thread(_runs, store, since_s, live.clock(), scope)
+    everyone, resized = await asyncio.to_thread(_runs, store, since_s, live.clock())
+    runs: dict[str, list[RunFact]] = {}
+    for run in everyone:
+        if run.purpose == "Train":
+            runs.setdefault(run.uid, []).append(run)
     for job in jobs:
         if job.uid not in found.uids:
             found.add_gone(job, measured, runs.get(job.uid, ()))
     if not found.rows:
         raise Refusal(404, "no job with a profile came in that time: a simulation needs both")
     told = [(job, runs[job.uid]) for job in jobs if job.uid in found.exported & runs.keys()]
-    start_s, restart_s = overheads(told, resized, {node.name: node.gpus for node in capacities})
+    exported = {job.uid for job, _ in told}
+    others = [run for run in everyone if run.uid not in exported or run.purpose != "Train"]
+    start_s, restart_s = overheads(told, resized, {node.name: node.gpus for node in capacities}, others)
     measured_s = Measured(
         ended=len(found.jcts_s),
         avg_jct_s=fmean(found.jcts_s) if found.jcts_s else None,
@@ -125,13 +135,11 @@ async def archive(live: LiveCluster, store: History, client: KubeClient, scope: 
     return await asyncio.to_thread(found.archive, round_s_of(live), measured_s)
 
 
-def _runs(store: History, since_s: float, until_s: float, scope: Scope) -> tuple[dict[str, list[RunFact]], set[str]]:
-    """Training runs by job, and the jobs of which a run was resized."""
-    found: dict[str, list[RunFact]] = {}
-    for _, run in store.runs(since_s, until_s, scope.namespaces):
-        if run.purpose == "Train":
-            found.setdefault(run.uid, []).append(run)
-    return found, {one.uid for one in store.resizes(since_s, until_s)}
+def _runs(store: History, since_s: float, until_s: float) -> tuple[list[RunFact], set[str]]:
+    """All runs, also of jobs that the user may not see: they say when GPUs were free. And the jobs of which a run was
+    resized."""
+    runs = [run for _, run in store.runs(since_s, until_s, None)]
+    return runs, {one.uid for one in store.resizes(since_s, until_s)}
 
 
 async def _measured(client: KubeClient, fingerprints: set[str]) -> dict[str, Sequence[Mapping[str, Any]]]:

@@ -13,23 +13,30 @@ _MOST_GAP_S: Final = 60.0
 _Held = tuple[JobFact, Sequence[RunFact]]
 
 
-def overheads(jobs: Iterable[_Held], resized: Collection[str], gpus: Mapping[str, int]) -> tuple[float, float]:
+def overheads(
+    jobs: Iterable[_Held], resized: Collection[str], gpus: Mapping[str, int], others: Iterable[RunFact] = ()
+) -> tuple[float, float]:
     """Seconds from the moment a job could have had its GPUs that it did not train when it began, and each time it began
     again; 0 where unknown.
 
     That is what the runs of a job that succeeded took beyond its steps at the planned speed: until they got GPUs that
     were free, to start, to save and to end. If no job tells that, because runs were resized or had different speeds,
     the time until the workers ran stands for it. `resized` are the uids of jobs of which a run was resized, `gpus` the
-    GPUs of the nodes.
+    GPUs of the nodes, `others` all further runs that held some: profile runs, and runs of jobs that are not exported.
     """
     held = [(job, _to_their_end(job, runs)) for job, runs in jobs]
-    free = _Nodes([run for _, runs in held for run in runs], gpus)
+    more_runs = list(others)
+    free = _Nodes([*(run for _, runs in held for run in runs), *more_runs], gpus)
+    profiled_s: dict[str, float] = {}
+    for run in more_runs:
+        if run.purpose == "Profile" and run.ended_s is not None:
+            profiled_s[run.uid] = max(profiled_s.get(run.uid, 0.0), run.ended_s)
     once: list[float] = []
     more: list[tuple[int, float]] = []
     first: list[float] = []
     later: list[float] = []
     for job, runs in held:
-        begins = _begins(job, runs, free)
+        begins = _begins(max(job.created_s, profiled_s.get(job.uid, 0.0)), runs, free)
         waits = [run.started_s - due for run, due in zip(runs, begins, strict=True) if run.started_s is not None]
         first += waits[:1]
         later += waits[1:]
@@ -50,9 +57,10 @@ def _to_their_end(job: JobFact, runs: Sequence[RunFact]) -> list[RunFact]:
     return [*runs[:-1], replace(runs[-1], ended_s=max(runs[-1].ended_s, job.finished_s))]
 
 
-def _begins(job: JobFact, runs: Sequence[RunFact], free: "_Nodes") -> list[float]:
-    """When each run could have had its GPUs: once the job was there, its run before had ended, and they were free."""
-    found, ready_s = [], job.created_s
+def _begins(ready_s: float, runs: Sequence[RunFact], free: "_Nodes") -> list[float]:
+    """When each run could have had its GPUs: once the job was there and measured (`ready_s`), its run before had ended,
+    and they were free."""
+    found = []
     for run in runs:
         due_s = max(ready_s, free.since(run))
         found.append(due_s if 0.0 <= run.granted_s - due_s <= _MOST_GAP_S else run.granted_s)

@@ -1,7 +1,8 @@
 """The routes of what only the history tells."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
@@ -14,12 +15,15 @@ from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.past.decisions import decisions
 from synergy_dashboard.api.past.export import archive
 from synergy_dashboard.api.past.job_history import job_history
+from synergy_dashboard.api.problems import Refusal
 from synergy_dashboard.facts import Usage
 from synergy_view.history import History
 from synergy_view.usage import UsageRow
 
 WEEK_S: Final = 7 * 86_400.0
 MOST_DECISIONS: Final = 1_000
+MOST_WAITING: Final = 4
+"""Exports that wait for their turn."""
 Seconds = Annotated[float | None, Query(ge=0, le=1e12, allow_inf_nan=False)]
 Answer = Callable[[Any], Response]
 
@@ -27,7 +31,7 @@ Answer = Callable[[Any], Response]
 def add_past(router: APIRouter, parts: ApiParts, answer: Answer) -> None:
     """Add the routes. `answer` makes an answer of a value."""
     live, store = parts.live, parts.store
-    exporting = asyncio.Lock()  # one at a time: it reads all that the API server has of jobs
+    exporting, deciding = _Turns(MOST_WAITING), _Turns(10 * MOST_WAITING)
 
     async def decided(
         request: Request, rounds: Annotated[int, Query(ge=1, le=MOST_DECISIONS)] = 10, namespace: str | None = None
@@ -35,7 +39,8 @@ def add_past(router: APIRouter, parts: ApiParts, answer: Answer) -> None:
         parts.check_synced()
         asker = await parts.people.asker_within(request, namespace)
         now, round_s = live.clock(), round_s_of(live)
-        found = await asyncio.to_thread(decisions, store, asker.scope, now=now, rounds=rounds, round_s=round_s)
+        async with deciding.turn(asker.user.name):
+            found = await asyncio.to_thread(decisions, store, asker.scope, now=now, rounds=rounds, round_s=round_s)
         since_s = await asyncio.to_thread(store.first_s)
         return answer(DecisionsPage(now=now, recorded_since_s=since_s, rounds=found))
 
@@ -61,7 +66,7 @@ def add_past(router: APIRouter, parts: ApiParts, answer: Answer) -> None:
         parts.check_synced()
         asker = await parts.people.asker_within(request, namespace)
         since = live.clock() - WEEK_S if since_s is None else since_s
-        async with exporting:
+        async with exporting.turn(asker.user.name):
             content = await archive(live, store, parts.client, asker.scope, since)
         headers = {"Content-Disposition": 'attachment; filename="kube-synergy-export.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
@@ -73,6 +78,30 @@ def add_past(router: APIRouter, parts: ApiParts, answer: Answer) -> None:
     ):
         router.get(path, summary=summary, responses={200: {"model": model}})(handler)
     router.get("/export", summary="Trace, profiles and cluster for the simulator, as a zip file")(download)
+
+
+class _Turns:
+    """One large answer at a time: it may read all that the history or the API server has of jobs. Each user has one,
+    and at most `most` wait: a question whose asker is gone is answered all the same."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._turn = asyncio.Lock()
+        self._users: set[str] = set()
+
+    @asynccontextmanager
+    async def turn(self, user: str) -> AsyncIterator[None]:
+        """Wait for a user's turn. Raises Refusal 429 or 503."""
+        if user in self._users:
+            raise Refusal(429, "an answer like this is being made for you; wait for it")
+        if len(self._users) > self._most:
+            raise Refusal(503, "too many others ask for this; ask again in a minute")
+        self._users.add(user)
+        try:
+            async with self._turn:
+                yield
+        finally:
+            self._users.discard(user)
 
 
 def _row(used: Usage) -> UsageRow:

@@ -69,6 +69,19 @@ def test_without_docker_the_projects_own_is_used_where_it_can_run(
     assert isinstance(tools_here(), wanted)
 
 
+def test_its_own_docker_is_ended_also_if_kind_cannot_delete_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _program(tmp_path, "docker")
+    _program(tmp_path, "kind", exit_code=1)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    tools, ended = UsersTools(), []
+    monkeypatch.setattr(tools, "end", lambda: ended.append("Docker"))
+    with pytest.raises(DevclusterError, match="permission denied"):
+        KindCluster(tools=tools).end(print)
+    assert ended == ["Docker"]
+
+
 def test_the_users_docker_builds_each_image_and_kind_loads_them(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """The export can be simulated, and has only what the user may see."""
 
+import asyncio
 import io
 import zipfile
 from pathlib import Path
@@ -116,3 +117,52 @@ async def test_an_api_server_that_fails_is_said() -> None:
 
         world.client.page = broken  # type: ignore[method-assign]
         assert "down" in (await world.get("export", status=503))["error"]
+
+
+async def test_a_job_whose_steps_are_not_known_is_left_out_so_that_the_rest_can_be_simulated(tmp_path: Path) -> None:
+    client = AskedClient()
+    status = {"profile": {"state": "Complete", "matrices": [MATRIX]}}
+    timed = {"steps": None, "maxRunSeconds": 60}
+    ended = {"phase": "Succeeded", "progress": {"run": 1, "steps": 70}}
+    client.holds(
+        TRAINING_JOBS,
+        [job_object("a", status=status), job_object("timed", spec=timed, status=status, uid="uid-timed"),
+         job_object("ended", spec=timed, status={**status, **ended}, uid="uid-ended")],
+    )  # fmt: skip
+    spec = {"fingerprint": "f" * 16, "image": "i", "gpus": 2, "matrices": [MATRIX]}
+    client.holds(THROUGHPUT_PROFILES, [{"metadata": {"name": "f"}, "spec": spec}])
+    gone = {"steps": 0, "fingerprint": "f" * 16, "deleted_s": NOW - 5}
+    async with dashboard(client) as world:
+        world.history.all_jobs = [
+            fact("cut", 50, **gone), fact("done", 40, finished_s=NOW - 9, steps_done=30, **gone)
+        ]  # fmt: skip
+        await download(world, tmp_path)
+    steps = {job.name: job.steps for job in read_trace(tmp_path / "trace.csv")}
+    assert steps == {"team/a": 1000, "team/ended": 70, "team/done": 30}
+    notes = (tmp_path / "notes.txt").read_text()
+    assert "team/timed: is left out: the number of its steps is not known" in notes
+    assert "team/cut: is left out: the number of its steps is not known" in notes
+
+
+async def test_a_user_has_one_export_at_a_time_and_others_get_theirs() -> None:
+    client, go_on = cluster(), asyncio.Event()
+    page = client.page
+
+    async def slow(*given: Any, **more: Any) -> Any:
+        await go_on.wait()
+        return await page(*given, **more)
+
+    async with dashboard(client) as world:
+        client.page = slow  # type: ignore[method-assign]
+
+        async def asked(user: str) -> int:
+            async with world.http(user) as http:
+                return (await http.get("/api/v1/export?since_s=0")).status_code
+
+        first = asyncio.create_task(asked("admin"))
+        await asyncio.sleep(0.05)
+        assert "being made for you" in (await world.get("export?since_s=0", status=429))["error"]
+        other = asyncio.create_task(asked("ann"))
+        await asyncio.sleep(0.05)
+        go_on.set()
+        assert (await first, await other, await asked("admin")) == (200, 200, 200)

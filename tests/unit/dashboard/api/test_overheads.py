@@ -82,3 +82,21 @@ def test_the_time_until_free_gpus_are_given_counts() -> None:
 def test_a_job_that_waited_for_something_else_is_no_overhead() -> None:
     jobs = [(job("a"), [on_node("a", 0.0, 10.0)]), (job("b"), [on_node("b", 500.0, 512.0)])]
     assert overheads(jobs, (), {"n": 1}) == (pytest.approx(1.0), 0.0)
+
+
+@pytest.mark.parametrize("purpose", ["Train", "Profile"])
+def test_gpus_that_a_run_outside_of_the_export_holds_are_not_free(purpose: str) -> None:
+    """Of a job that came before, of one that the user may not see, or a profile run."""
+    share = (Share(node="n", gpus=1, cpu_millis=1, memory_bytes=1),)
+    other = replace(run(1, 0.0), uid="other", purpose=purpose, granted_s=900.0, ended_s=996.0, shares=share)
+    one = replace(job("j"), created_s=950.0), [run(1, 13.0, shares=share)]
+    assert overheads([one], (), {"n": 1}, [other]) == (pytest.approx(7.0), 0.0)
+    assert overheads([one], (), {"n": 1}) == (pytest.approx(53.0), 0.0)
+
+
+def test_the_time_in_which_a_job_is_measured_is_no_overhead() -> None:
+    share = (Share(node="n", gpus=1, cpu_millis=1, memory_bytes=1),)
+    profile = replace(run(1, 0.0), purpose="Profile", granted_s=960.0, ended_s=998.0, shares=share)
+    one = replace(job("j"), created_s=950.0), [run(2, 13.0, shares=share)]
+    moved = replace(one[1][0], granted_s=1000.0, started_s=1001.0, ended_s=1013.0)
+    assert overheads([(one[0], [moved])], (), {"n": 2}, [replace(profile, uid="j")]) == (pytest.approx(5.0), 0.0)

@@ -1,8 +1,10 @@
 """What `kubectl synergy history`, `rounds`, `usage` and `export` ask: what happened to jobs, also to those that are
 gone, and only to those that the user may see."""
 
+import asyncio
 import io
 import json
+import threading
 import zipfile
 from dataclasses import replace
 from typing import Any
@@ -170,3 +172,22 @@ async def test_the_token_may_come_in_a_header_of_its_own() -> None:
         assert (await http.get("/api/v1/usage", headers={"X-Synergy-Token": "admin"})).status_code == 200
         assert (await http.get("/api/v1/usage", headers={"X-Synergy-Token": "nobody"})).status_code == 401
         assert (await http.get("/api/v1/usage")).status_code == 401
+
+
+async def test_a_user_asks_for_decisions_once_at_a_time() -> None:
+    """They may read the whole history."""
+    async with dashboard() as world:
+        past(world)
+        waits, go_on = world.history.waits, threading.Event()
+
+        def slow(*given: Any) -> Any:
+            go_on.wait(20)
+            return waits(*given)
+
+        world.history.waits = slow  # type: ignore[method-assign]
+        first = asyncio.create_task(world.get("decisions"))
+        await asyncio.sleep(0.05)
+        assert "being made for you" in (await world.get("decisions", status=429))["error"]
+        go_on.set()
+        assert (await first)["rounds"]
+        assert (await world.get("decisions"))["rounds"]

@@ -6,7 +6,7 @@ from support.operator.world import World
 from synergy_api.reasons import ENTRIES
 from synergy_operator.job.waiting import UNSATISFIABLE, WAITING, wants_to_tell
 
-NEEDS = "needs 1 GPUs at once; jobs ahead of it hold them"
+NEEDS = "needs 1 GPU at once; jobs ahead of it hold them"
 
 
 def waiting() -> World:
