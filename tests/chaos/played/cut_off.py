@@ -93,7 +93,7 @@ class _Volume:
         self._scene = scene
         self._folder = folder
         self._diary = folder / "diary"
-        self._script = repository / "tests" / "chaos" / "cut_off_worker.py"
+        self._script = repository / "tests" / "chaos" / "played" / "cut_off_worker.py"
         self._kubelet = Kubelet(scene.kube, time.time)
         self._workers: list[asyncio.subprocess.Process] = []
 
