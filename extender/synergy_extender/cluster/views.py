@@ -155,7 +155,9 @@ def read_job(item: Object) -> JobView:
     try:
         spec = TrainingJobSpec.model_validate({**(item.get("spec") or {}), "template": {}})
         written = item.get("status") or {}
-        status = TrainingJobStatus.model_validate({field: written[field] for field in written.keys() - _UNREAD})
+        kept = {field: written[field] for field in written.keys() - _UNREAD}
+        # what a newer version has written stays unread: after a rollback, jobs must not lose their places
+        status = TrainingJobStatus.model_validate(kept, extra="ignore")
     except ValidationError as error:
         raise ValueError(first_problem(error)) from None
     return JobView(

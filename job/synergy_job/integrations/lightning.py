@@ -153,8 +153,9 @@ class _Loader:
 
 
 def _metrics(logged: Any) -> dict[str, float]:
-    """The logged values under names that a job may give them."""
-    named = {name[:32]: value for name, value in sorted(logged.items()) if name[:1].isalpha() and _plain(name)}
+    """The logged values under names that a job may give them: `val/loss` is `val.loss`."""
+    dotted = sorted((name.replace("/", "."), value) for name, value in logged.items())
+    named = {name[:32]: value for name, value in dotted if name[:1].isalpha() and _plain(name)}
     return {name: float(value) for name, value in named.items()}
 
 

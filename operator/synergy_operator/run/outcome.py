@@ -119,10 +119,10 @@ def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerSta
 
 
 def _succeeded(run: int, first: PodView) -> RunOutcome:
-    early = _ended_early(_message(first))
-    if early is None:
+    early, step = _ended_early(_message(first)), reported_step(first)
+    if early is None or step is None:
         return _outcome(run, "Succeeded", say(Reason.WORKERS_SUCCEEDED, run=run), exit_code=0)
-    return _outcome(run, "Succeeded", say(Reason.ENDED_EARLY, run=run, step=reported_step(first), why=early), 0)
+    return _outcome(run, "Succeeded", say(Reason.ENDED_EARLY, run=run, step=step, why=early), 0)
 
 
 def _ended_early(message: Mapping[str, Any]) -> str | None:

@@ -71,3 +71,10 @@ def test_what_the_operator_tells_people_is_not_kept() -> None:
     told = {"conditions": [{"type": "Running", "some": "later version's"}], "workers": [{"name": "j-1-0"}]}
     view = read_job(job_object("j", status={"phase": "Running", **told}))
     assert (view.status.phase, view.status.conditions, view.status.workers) == ("Running", [], [])
+
+
+def test_fields_that_a_newer_version_has_written_are_left_unread() -> None:
+    """After a rollback a job keeps its place."""
+    progress = {"run": 1, "steps": 4, "epochsLeft": 3}
+    view = read_job(job_object("j", status={"phase": "Running", "mood": "good", "progress": progress}))
+    assert (view.status.phase, view.status.progress and view.status.progress.steps) == ("Running", 4)

@@ -239,3 +239,9 @@ def test_namespaces_take_turns_and_each_ones_jobs_come_in_their_order() -> None:
     assert [turns.popleft()[1] for _ in range(97)] == [f"j{index}" for index in range(3, 100)]
     with pytest.raises(KeyError):
         turns.popleft()
+
+
+def test_fields_that_a_newer_version_has_written_are_left_unread() -> None:
+    read = _job(status={"mood": "good", "progress": {"run": 1, "steps": 5, "epochsLeft": 3}})
+    assert read.status.progress is not None
+    assert read.status.progress.steps == 5

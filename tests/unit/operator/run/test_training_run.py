@@ -406,3 +406,14 @@ def test_a_job_that_is_being_deleted_is_left_to_the_garbage_collector() -> None:
     world.grant()
     world.job["metadata"]["deletionTimestamp"] = world.job["metadata"]["creationTimestamp"]
     assert world.step().todo == ()
+
+
+def test_an_early_end_without_a_step_is_a_success_like_any_other() -> None:
+    world = two_workers()
+    world.run_all()
+    world.exit("job-1-0", 0, json.dumps({"outcome": "finished", "ended_early": "the loss is low"}))
+    world.exit("job-1-1", 0)
+    world.settle()
+    last = world.status.service.last if world.status.service is not None else None
+    assert last is not None
+    assert last.reason.startswith("WorkersSucceeded")
