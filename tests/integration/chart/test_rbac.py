@@ -12,6 +12,9 @@ pytestmark = pytest.mark.timeout(1800)
 OWN_ROLES = ("kube-synergy-operator", "kube-synergy-extender")
 WRITES = {"create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate"}
 
+ASKED = ("RoleBinding", "kube-synergy-dashboard-asked", "system:authenticated")
+"""The one binding of a group: `dashboard.askedBy`."""
+
 
 def _rules(objects: Rendered) -> Iterator[tuple[str, dict[str, Any]]]:
     for (kind, name), item in objects.items():
@@ -92,12 +95,20 @@ def test_each_service_account_is_bound_to_roles_of_its_own(objects: Rendered, co
     assert bound == expected[component]
 
 
+def test_the_group_that_may_ask_the_dashboard_may_read_its_service_and_nothing_else(objects: Rendered) -> None:
+    asked = {"apiGroups": [""], "resources": ["services/proxy"], "resourceNames": ["kube-synergy-dashboard:http"]}
+    assert objects["Role", "kube-synergy-dashboard-asked"]["rules"] == [{**asked, "verbs": ["get"]}]
+
+
 def test_every_binding_refers_to_a_role_that_exists_and_an_account_of_the_release(objects: Rendered) -> None:
     for (kind, _), item in objects.items():
         if kind in ("ClusterRoleBinding", "RoleBinding"):
             role = item["roleRef"]
             assert (role["kind"], role["name"]) in objects or role["name"].startswith("system:")
             for subject in item["subjects"]:
+                if subject["kind"] == "Group":
+                    assert (kind, role["name"], subject["name"]) == ASKED
+                    continue
                 assert ("ServiceAccount", subject["name"]) in objects
                 assert subject["namespace"] == "somewhere"
 

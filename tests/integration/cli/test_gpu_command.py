@@ -272,7 +272,7 @@ def test_the_machine_is_described(environ: dict[str, str]) -> None:
     [
         ("echo NVIDIA-SMI has failed; exit 9", "nvidia-smi ended with 9: NVIDIA-SMI has failed"),
         ("exit 0", "nvidia-smi ended with 0: nothing"),
-        ("echo one, two", "tells of no GPU as it should: 'one, two'"),
+        ("echo one, two", "nvidia-smi lists no GPU as expected: 'one, two'"),
     ],
 )
 def test_a_gpu_that_cannot_be_used_is_told_apart(tmp_path: Path, script: str, words: str) -> None:

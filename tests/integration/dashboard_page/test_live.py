@@ -59,7 +59,7 @@ def test_a_lost_stream_is_told_and_taken_up_again(served: Served, visit: Visit) 
     expect(state).to_have_text("Live")
     served.demo.broken = True
     expect(state).to_have_text("Not live")
-    expect(page.locator("#announce")).to_contain_text("not live")
+    expect(page.locator("#announce")).to_have_text("Updates have stopped. The page is reconnecting.")
     served.demo.broken = False
     served.demo.world = realistic()
     expect(state).to_have_text("Live")

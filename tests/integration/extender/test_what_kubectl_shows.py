@@ -46,9 +46,9 @@ async def product(
 
 
 def quickstart(repository: Path) -> Json:
-    """The manifest of the quickstart, for a fake node: unmeasured, and without the volume that no node has."""
-    page = (repository / "docs/quickstart.md").read_text("utf-8")
-    job: Json = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])
+    """The job of the quickstart, for a fake node: unmeasured, and without the volumes that no node has."""
+    documents = yaml.safe_load_all((repository / "examples/quickstart/job.yaml").read_text("utf-8"))
+    job: Json = next(document for document in documents if document["kind"] == "TrainingJob")
     pod = job["spec"]["template"]["spec"]
     del pod["volumes"], pod["containers"][0]["volumeMounts"]
     pod["nodeSelector"] = {"kubernetes.io/hostname": NODE}
@@ -73,37 +73,37 @@ async def test_a_job_that_runs_is_shown_in_full_and_stored_as_short_as_it_was_wr
     tmp_path: Path,
 ) -> None:
     job = quickstart(repository)
-    file = tmp_path / "resnet.yaml"
+    file = tmp_path / "first.yaml"
     file.write_text(yaml.safe_dump(job))
     await run(devcluster, "kubectl", "apply", "--namespace", operator.namespace, "--filename", str(file))
-    await reaches(operator.kube, operator.namespace, "resnet", "Running", seconds=60)
-    pod = await operator.kube.get(PODS, "resnet-1-0", operator.namespace)
+    await reaches(operator.kube, operator.namespace, "first", "Running", seconds=60)
+    pod = await operator.kube.get(PODS, "first-1-0", operator.namespace)
     headers = {"Authorization": f"Bearer {await operator.token(pod)}"}
     async with extender.api() as api:
         report = {"step": 409, "steps_per_second": 3.2}
         assert (await api.post("/v1/lease", json=report, headers=headers)).status_code == 200
 
     async def reported() -> Json | None:
-        now = await operator.job("resnet")
+        now = await operator.job("first")
         return now if "progress" in now["status"] else None
 
     await eventually(reported, seconds=20, what="the progress to be written", every=0.1)
     found = rows(await run(devcluster, "kubectl", "get", "tj", "--namespace", operator.namespace, "-o", "wide"))
-    row = found["resnet"]
+    row = found["first"]
     assert list(row) == [
         "NAME", "PHASE", "PROGRESS", "GPUS", "REASON", "QUEUE", "AGE",
         "START", "CPU", "MEMORY", "SPEED", "PREEMPTIONS", "PARTNERS", "RUN", "NODES",
     ]  # fmt: skip
-    assert (row["PHASE"], row["PROGRESS"], row["GPUS"]) == ("Running", "409/2000", "1 V100")
+    assert (row["PHASE"], row["PROGRESS"], row["GPUS"]) == ("Running", "409/1000", "1 V100")
     assert (row["REASON"], row["QUEUE"], row["START"], row["PARTNERS"]) == ("", "", "", "")
     assert (row["SPEED"], row["PREEMPTIONS"], row["RUN"], row["NODES"]) == ("3.2 steps/s", "0", "1", "1")
     given, share = row["CPU"].split("/")
     assert given == share, "without a profile a job has its proportional share"
     assert re.fullmatch(r"[\d.]+/[\d.]+Gi", row["MEMORY"])
 
-    stored = await operator.job("resnet")
+    stored = await operator.job("first")
     assert empties(stored["status"], "status") == []
-    profile = {"mode": "Skip", "steps": 50, "warmupSteps": 5, "timeoutSeconds": 600}
+    profile = {"mode": "Skip", "steps": 50, "warmupSteps": 5, "timeoutSeconds": 600, "counters": "Auto"}
     assert stored["spec"] == {**job["spec"], **STORED_DEFAULTS, "profile": profile}
 
 
@@ -111,15 +111,15 @@ async def test_a_job_that_has_succeeded_is_stored_short_too(operator: Operator, 
     job = quickstart(repository)
     job["spec"]["template"]["metadata"] = {"annotations": {"kwok.kube-synergy.dev/run-seconds": "1"}}
     await operator.kube.create(TRAINING_JOBS, job, operator.namespace)
-    await reaches(operator.kube, operator.namespace, "resnet", "Succeeded", seconds=60)
+    await reaches(operator.kube, operator.namespace, "first", "Succeeded", seconds=60)
 
     async def released() -> Json | None:
-        now = await operator.job("resnet")
+        now = await operator.job("first")
         return now if now["status"]["allocation"]["state"] == "Released" else None
 
     stored = await eventually(released, seconds=20, what="its place to be released", every=0.1)
     assert empties(stored["status"], "status") == []
-    assert stored["status"]["summary"] == {"progress": "2000/2000"}
+    assert stored["status"]["summary"] == {"progress": "1000/1000"}
 
 
 async def test_a_job_that_waits_shows_why_and_where_and_has_one_event_of_it_in_the_same_words(
@@ -143,7 +143,7 @@ async def test_a_job_that_waits_shows_why_and_where_and_has_one_event_of_it_in_t
     assert (running["status"], running["message"]) == ("False", queue["message"])
     found = rows(await run(devcluster, "kubectl", "get", "tj", "--namespace", operator.namespace))
     row = found["waits"]
-    assert (row["PHASE"], row["PROGRESS"], row["GPUS"], row["REASON"]) == ("Queued", "0/2000", "4", "NoFreeGPU")
+    assert (row["PHASE"], row["PROGRESS"], row["GPUS"], row["REASON"]) == ("Queued", "0/1000", "4", "NoFreeGPU")
     assert row["QUEUE"] == str(queue["position"])
     assert found["holds"]["GPUS"] == "8 V100"
     assert empties(waits, "status") == []

@@ -3,7 +3,6 @@
 import pytest
 
 from synergy_profiler.child import Child
-from synergy_profiler.gpu_usage import GpuSampler
 from synergy_profiler.harness import _Watch
 from synergy_profiler.measurement import Sample
 from synergy_profiler.options import Options
@@ -39,7 +38,7 @@ def test_memory_is_counted_without_the_cache(
         if step < len(told) or len(told) < 2:
             watch._take(Sample(step, float(step), cache_bytes=None if cached is None else cached * MIB))
     watch._mark_cpu()
-    result = watch.result(GpuSampler({"PATH": ""}))
+    result = watch.result()
     child.stop(1)
     receiver.close()
     assert isinstance(result, Measured)

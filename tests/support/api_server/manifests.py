@@ -31,7 +31,13 @@ POINT: Manifest = {
     "gpuCompute": 0.6,
     "gpuBandwidth": 0.4,
     "gpuMemoryBytes": 2**33,
+    "gpuSource": "DCGM",
+    "gpuUtilization": 0.9,
+    "gpuMemoryUtilization": 0.5,
+    "gpuOccupancy": 0.3,
+    "gpuProblem": "said by a test",
     "clientThreadPercent": 50,
+    "epochSteps": 5004,
     "runs": [{"stepsPerSecond": 1.5, "relativeError": 0.01, "job": "job-1-p3000"}],
     "job": "job-1-p3000",
     "measuredAt": "2026-11-21T10:00:00Z",
@@ -45,6 +51,16 @@ CONFIDENCE: Manifest = {
     "memoryError": 0.04,
     "memoryPoints": 1,
     "storageBytesPerSecond": 2**27,
+}
+TRAFFIC: Manifest = {
+    "source": "NCCL",
+    "workers": 4,
+    "bytesPerStep": 3 * 2**23,
+    "modelBytes": 2**24,
+    "sendingSeconds": 0.2,
+    "messageBytes": 2**24,
+    "largestMessageBytes": 2**22,
+    "overlap": 0.5,
 }
 CONDITION: Manifest = {
     "type": "Ready",
@@ -90,6 +106,7 @@ FULL_JOB: Manifest = {
             "warmupSteps": 0,
             "timeoutSeconds": 900,
             "cpuStep": "1500m",
+            "counters": "Nsight",
         },
         "sharing": {
             "allowed": True,
@@ -101,6 +118,9 @@ FULL_JOB: Manifest = {
                     "compute": 0.3,
                     "bandwidth": 0.2,
                     "memory": "3Gi",
+                    "source": "Counters",
+                    "utilization": 0.8,
+                    "memoryUtilization": 0.4,
                     "model": "ResNet18",
                     "configuration": "CIFAR-10 64",
                 }
@@ -178,7 +198,20 @@ FULL_PROFILE: Manifest = {
         "batchSize": 64,
         "points": [POINT],
         "confidence": [CONFIDENCE],
-        "usage": [{"gpuType": "V100", "compute": 0.6, "bandwidth": 0.4, "memoryBytes": 2**33}],
+        "usage": [
+            {
+                "gpuType": "V100",
+                "compute": 0.6,
+                "bandwidth": 0.4,
+                "memoryBytes": 2**33,
+                "source": "DCGM",
+                "utilization": 0.9,
+                "memoryUtilization": 0.5,
+                "occupancy": 0.3,
+                "problem": "said by a test",
+            }
+        ],
+        "traffic": TRAFFIC,
     },
 }
 
