@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -216,11 +216,15 @@ storm: setup prerequisites
 recorder: setup prerequisites postgres
 	$(ON_DEVCLUSTER) env RECORDED_JOBS=200 $(BIN)/pytest tests/integration/dashboard/test_recorder_killed.py
 
+# every manifest of the examples, and an export that is simulated again
+e2e-long: setup prerequisites
+	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(BIN)/pytest tests/e2e -m long'
+
 # the whole demo on a real kind cluster
 demo-kind-test: setup prerequisites
 	$(MAKE) test-kind LONG=1
 
-test-long: properties storm recorder chaos chaos-outage fidelity test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+test-long: properties storm recorder chaos chaos-outage fidelity e2e-long test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves

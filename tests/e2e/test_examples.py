@@ -54,7 +54,7 @@ async def test_the_quickstart_works_as_it_is_copied(kube: KubeClient, repository
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"run 2 resumes at step \d+", done.stdout), done.stdout
+    assert re.search(r"run \d+ resumes at step \d+", done.stdout), done.stdout
     assert "trained: [" in done.stdout
 
 
@@ -103,6 +103,7 @@ async def test_the_image_of_three_lines_trains(
     assert "done after step 20" in logs(devcluster, namespace, "mine-1-0")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("real_node_only")
 async def test_every_manifest_of_the_examples_trains(
