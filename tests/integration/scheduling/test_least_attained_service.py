@@ -95,7 +95,7 @@ async def test_a_short_job_overtakes_two_long_ones_which_come_back_within_the_pr
         _came_back_in_time([await reaches(kube, namespace, name, "Running", seconds=60) for name in LONG])
         for name in shorts:
             await reaches(kube, namespace, name, "Succeeded", seconds=90)
-        await eventually(counted, seconds=30, what="each finished job to be in the history, and to know it")
+        await eventually(counted, seconds=90, what="each finished job to be in the history, and to know it")
     assert observer.broken == []
 
 
