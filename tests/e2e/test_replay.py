@@ -17,7 +17,12 @@ from support.on_cluster.service_account import in_namespace
 from synergy_kube import KubeClient
 from synergy_kube.resources import TRAINING_JOBS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.usefixtures("dashboard", "pools"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.long,
+    pytest.mark.usefixtures("dashboard", "pools"),
+    pytest.mark.timeout(900),
+]
 
 PROGRAMS = Path(sys.executable).parent
 SPEED = 10.0
