@@ -68,7 +68,8 @@ class Pair:
             return progress.get("run") == run and progress.get("steps", 0) > steps
 
         async def running() -> bool:
-            return bool((await self.job()).get("status", {}).get("phase") == "Running")
+            status = (await self.job()).get("status") or {}
+            return bool(status.get("phase") == "Running" and status["allocation"]["run"] == run)
 
         await eventually(running, seconds=60, what=f"run {run} of {self.name}")
         for rank in (0, 1):
