@@ -118,7 +118,7 @@ async def _rest(kube: KubeClient, namespace: str, cpu_millis: int) -> None:
     await kube.create(PODS, {"metadata": {"name": "rest"}, "spec": spec}, namespace)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(420)
 async def test_a_job_that_is_retuned_preempted_and_killed_ends_as_one_that_was_left_alone(
     kube: KubeClient,
     namespace: str,
@@ -140,7 +140,7 @@ async def test_a_job_that_is_retuned_preempted_and_killed_ends_as_one_that_was_l
 
     await _rest(kube, namespace, 600)
     pair = Pair(kube, namespace, "pair", devcluster)
-    await pair.submit("--step-ms", "40", "--save-every", "20", "--workers", "1")
+    await pair.submit("--step-ms", "120", "--save-every", "20", "--workers", "1")
     await pair.trains(1, steps=3)
     shared = await run(
         devcluster, "kubectl", "-n", namespace, "exec", "pair-1-0", "--", "sh", "-c", "df -k /dev/shm | tail -1"
