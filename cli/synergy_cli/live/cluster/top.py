@@ -27,7 +27,7 @@ _PARTS = ("types", "nodes", "jobs", "tenants")
 @output_option(wide=False)
 @watch_option
 def top_command(*, part: str | None, where: Where, output: str, watch: bool) -> None:
-    """Show who has the GPUs: by type, node, job and tenant, or by one of these."""
+    """Show which jobs and tenants hold the GPUs: by type, node, job and tenant, or by one of these."""
 
     def write() -> None:
         picture, hidden = ask(where, _picture)
