@@ -11,6 +11,7 @@ from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, Pr
 from synergy_api.parts.profiling import Dataset, ProfileSpec
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
+from synergy_api.parts.reference_pairs import MOST_PAIRS, ReferenceMatches, ReferencePair
 from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
@@ -227,6 +228,16 @@ class ProfileStatus(ApiModel):
         UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
     traffic: Traffic | None = None
+    pairs: Annotated[
+        list[ReferencePair],
+        Field(max_length=MOST_PAIRS, description="What it and reference jobs kept on a shared GPU, in order of time."),
+    ] = []
+    pairs_wanted_at: Annotated[
+        Timestamp | None, Field(description="Since when it waits for a shared GPU to be measured beside references.")
+    ] = None
+    matches: Annotated[
+        ReferenceMatches, Field(max_length=16, description="The reference that it resembles, for each GPU type.")
+    ] = []
 
 
 class TrainingJobStatus(ApiModel):

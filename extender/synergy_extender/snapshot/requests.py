@@ -27,7 +27,7 @@ from synergy_extender.cluster.run_state import (
     waiting_seconds,
 )
 from synergy_extender.cluster.views import JobView
-from synergy_extender.colocation.measured import measured_beside_others
+from synergy_extender.colocation.measured import measured_beside_others, measured_beside_references
 from synergy_extender.colocation.usages import usages_of
 from synergy_extender.snapshot.entitlements import Entitlement
 from synergy_extender.snapshot.scheduling_record import marks_of, started_s
@@ -94,6 +94,7 @@ def training(
         min_throughput_fraction=spec.sharing.min_throughput_fraction,
         usage=usages_of(job),
         shared=measured_beside_others(job),
+        beside_references=measured_beside_references(job),
         preemptible=entitled.preemptible,
         running=running,
         placement=spec.placement.lower(),  # type: ignore[arg-type]

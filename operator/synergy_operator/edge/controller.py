@@ -24,6 +24,7 @@ from synergy_operator.edge.caches.objects import ObjectCache, Owned, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
 from synergy_operator.edge.caches.profiles import ProfileCache
+from synergy_operator.edge.caches.references import ReferenceJobs
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.environment import Environment
 from synergy_operator.edge.event_queue import EventQueue
@@ -72,6 +73,7 @@ class Controller:
         self._pod_events = PodEventCache()
         self._profiles = ProfileCache(client, clock, self._requeue)
         self._candidates = ProfileCandidates()
+        self._references = ReferenceJobs()
         self._waiting_turns = WaitingTurns()
         self._client = client
         self._cluster = ClusterView()
@@ -164,6 +166,7 @@ class Controller:
                 for pod in self._pods.of_job(partner)
                 if pod.role == ROLE_WORKER
             ),
+            references=self._references.beside(key),
             told_in=self._waiting_turns.turn_in(key, wanted=wants_to_tell(job.status)),
         )
         actions = reconcile(observed, self._clock())
@@ -258,6 +261,7 @@ class Controller:
 
     def _update_candidates(self, key: Key) -> None:
         """Reconcile the jobs that may wait for this job's profile if it now asks for something else."""
+        self._references.update(key, self._jobs.get(key))
         for fingerprint in self._candidates.update(key, self._jobs.get(key)):
             self._requeue(fingerprint)
 

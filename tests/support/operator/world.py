@@ -74,6 +74,7 @@ class World:
         self.resizable = True
         self.partners: tuple[PodView, ...] = ()
         self.told_in = 0.0
+        self.references: tuple[JobView, ...] = ()
         self.pod_events = PodEventCache()
         self.warnings: dict[str, tuple[str, str]] = {}
         self.image_id = ""
@@ -113,6 +114,7 @@ class World:
             resizable=self.resizable,
             partners=self.partners,
             told_in=self.told_in,
+            references=self.references,
         )
 
     def reason(self, kind: str) -> str:

@@ -65,7 +65,7 @@ class Estimator:
         """R: how much each reference stands for the model."""
         size = len(self.references.models)
         if model in self.references.models:
-            return np.eye(size)[self.references.models.index(model)]
+            return np.asarray(np.eye(size)[self.references.models.index(model)])
         known = self.fingerprints.get(model)
         return np.full(size, 1.0 / size) if known is None else known.weights
 

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from synergy_core.colocation.predictors.references import References
-from synergy_core.model.arrays import Floats
+from synergy_core.model.arrays import Floats, Ints
 
 NOISE = 0.1
 """Standard deviation of an entry of a model around that of the reference that it resembles."""
+FILLED_IN_NOISE = 0.2
+"""The same where the reference's entry was not measured but filled in."""
 KNOWN_WELL = 0.05
 """Below this uncertainty of the entries, one more measurement is not worth its time."""
 _LEAST_GAIN = 0.02
 """Part of the variance that a measurement must be expected to remove."""
+TINY = 1e-300
 
 Kept = tuple[float, float]
 """What a model kept beside a reference, and what the reference kept; NaN where it was not measured."""
@@ -41,7 +44,7 @@ class Fingerprint:
 def fingerprint(references: References, measured: Mapping[str, Kept]) -> Fingerprint:
     """The fingerprint of a model that was measured beside these references; others in `measured` tell nothing here."""
     entries = references.fingerprints
-    weights = _weights(entries, _seen(references, measured))
+    weights = _weights(references, _seen(references, measured))
     best = int(weights.argmax())
     alike = np.isclose(entries, entries[best]).all(axis=1)
     deviation = float(np.sqrt(_variance(weights, entries).mean()))
@@ -65,8 +68,7 @@ def next_reference(
     now = fingerprint(references, measured)
     if measured and now.uncertainty < KNOWN_WELL:
         return None
-    entries = references.fingerprints
-    expected = {name: _expected_variance(now.weights, entries, references.models.index(name)) for name in known}
+    expected = {name: _expected_variance(now.weights, references, references.models.index(name)) for name in known}
     best = min(known, key=lambda name: (round(expected[name], 12), name))
     if measured and expected[best] > (1.0 - _LEAST_GAIN) * now.uncertainty**2:
         return None
@@ -79,11 +81,18 @@ def _seen(references: References, measured: Mapping[str, Kept]) -> Floats:
     return np.array([measured.get(name, nothing)[side] for side in (0, 1) for name in references.models], dtype=float)
 
 
-def _weights(entries: Floats, seen: Floats) -> Floats:
+def _weights(references: References, seen: Floats) -> Floats:
     there = ~np.isnan(seen)
-    errors = ((entries[:, there] - seen[there]) ** 2).sum(axis=1)
-    likely: Floats = np.exp(-(errors - errors.min()) / (2 * NOISE**2))
+    chances = _log_chances(references, np.flatnonzero(there), seen[None, there])[0]
+    likely: Floats = np.exp(chances - chances.max())
     return np.asarray(likely / likely.sum())
+
+
+def _log_chances(references: References, columns: Ints, values: Floats) -> Floats:
+    """V x R: the logarithm of the chance that each reference has these values (V x C) in these columns (C)."""
+    noise = np.where(references.known[:, columns], NOISE, FILLED_IN_NOISE)
+    errors = (values[:, None, :] - references.fingerprints[None, :, columns]) / noise[None]
+    return np.asarray(-(errors**2 / 2 + np.log(noise)[None]).sum(axis=2))
 
 
 def _variance(weights: Floats, entries: Floats) -> Floats:
@@ -92,15 +101,16 @@ def _variance(weights: Floats, entries: Floats) -> Floats:
     return np.asarray(weights @ (entries - mean) ** 2)
 
 
-def _expected_variance(weights: Floats, entries: Floats, reference: int) -> float:
+def _expected_variance(weights: Floats, references: References, reference: int) -> float:
     """The mean variance of the entries that is left on average after a measurement beside this reference.
 
     The model is like each reference in turn, with its probability: the measurement is then that reference's.
     """
-    columns = entries[:, [reference, len(entries) + reference]]
-    errors = ((columns[:, None, :] - columns[None, :, :]) ** 2).sum(axis=2)
-    after = weights * np.exp(-errors / (2 * NOISE**2))
-    after /= after.sum(axis=1, keepdims=True)
+    entries = references.fingerprints
+    columns = np.array([reference, len(entries) + reference])
+    chances = _log_chances(references, columns, entries[:, columns])
+    after = weights * np.exp(chances - chances.max(axis=1, keepdims=True))
+    after /= np.maximum(after.sum(axis=1, keepdims=True), TINY)
     means = after @ entries
     left = (after @ entries**2 - means**2).mean(axis=1)
     return float(weights @ left)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from synergy_core.colocation.predictors.pair_table import PairTable
-from synergy_core.model.arrays import Floats
+from synergy_core.model.arrays import Bools, Floats
 from synergy_core.model.measurement import SharedMeasurement
 from synergy_core.throughput.completion import completed
 
@@ -26,6 +26,11 @@ class References:
         """R x 2 R: what each keeps beside the others, and they beside it. Matrix completion fills in what was not
         measured."""
         return completed(np.hstack([self.kept, self.kept.T]))
+
+    @cached_property
+    def known(self) -> Bools:
+        """R x 2 R: which of these were measured."""
+        return ~np.isnan(np.hstack([self.kept, self.kept.T]))
 
     @staticmethod
     def measured(pairs: Sequence[SharedMeasurement]) -> "References":

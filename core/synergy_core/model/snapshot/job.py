@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from synergy_core.model.snapshot.allocation import Allocation, Shared
+from synergy_core.model.snapshot.allocation import Allocation, BesideReference, Shared
 from synergy_core.model.snapshot.limits import (
     STRICT,
     Count,
@@ -106,6 +106,8 @@ class Job:
     """What it does to a GPU alone, by GPU type; it shares GPUs of these types only."""
     shared: tuple[Shared, ...] = ()
     """What was measured while it shared, the newest last."""
+    beside_references: tuple[BesideReference, ...] = ()
+    """What profile runs measured of it beside reference jobs: predictions for all of its partners follow from that."""
     preemptible: bool = True
     running: Allocation | None = None
     """What the job holds now; null while it waits."""

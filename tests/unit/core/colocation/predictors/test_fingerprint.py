@@ -1,5 +1,6 @@
 """Fingerprints and the choice of references, against a calculation entry by entry."""
 
+import functools
 import math
 
 import numpy as np
@@ -7,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_core.colocation.predictors.fingerprint import KNOWN_WELL, NOISE, Kept, fingerprint, next_reference
+from synergy_core.colocation.predictors.fingerprint import (
+    FILLED_IN_NOISE,
+    KNOWN_WELL,
+    NOISE,
+    Kept,
+    fingerprint,
+    next_reference,
+)
 from synergy_core.colocation.predictors.references import References
+from synergy_core.throughput.completion import completed
 
 _FRACTIONS = st.integers(0, 20).map(lambda number: number / 20)
 
@@ -18,7 +27,10 @@ def tables(draw: st.DrawFn) -> References:
     """Up to five references, all measured beside each other."""
     size = draw(st.integers(2, 5))
     rows = draw(st.lists(st.lists(_FRACTIONS, min_size=size, max_size=size), min_size=size, max_size=size))
-    return References(tuple(f"r{index}" for index in range(size)), np.array(rows, dtype=float))
+    kept = np.array(rows, dtype=float)
+    for row, column in draw(st.sets(st.tuples(st.integers(0, size - 1), st.integers(0, size - 1)), max_size=3)):
+        kept[row, column] = np.nan
+    return References(tuple(f"r{index}" for index in range(size)), kept)
 
 
 @st.composite
@@ -27,19 +39,30 @@ def measured_in(draw: st.DrawFn, references: References) -> dict[str, Kept]:
     return {name: (draw(_FRACTIONS), draw(_FRACTIONS)) for name in names}
 
 
+@functools.lru_cache(maxsize=8)
 def _entries(references: References) -> list[list[float]]:
-    kept, size = references.kept.tolist(), len(references.models)
-    return [[kept[row][i] for i in range(size)] + [kept[i][row] for i in range(size)] for row in range(size)]
+    """By completion, which has tests of its own."""
+    rows: list[list[float]] = completed(np.hstack([references.kept, references.kept.T])).tolist()
+    return rows
+
+
+def _log_chance(references: References, row: int, own: float, theirs: float, at: int) -> float:
+    """Of two measured entries if the model is the reference of the row."""
+    entries, kept, total = _entries(references)[row], references.kept, 0.0
+    for value, column, hole in (
+        (own, at, math.isnan(kept[row, at])),
+        (theirs, len(references.models) + at, math.isnan(kept[at, row])),
+    ):
+        noise = FILLED_IN_NOISE if hole else NOISE
+        total += -((value - entries[column]) ** 2) / (2 * noise**2) - math.log(noise)
+    return total
 
 
 def _probabilities(references: References, measured: dict[str, Kept]) -> list[float]:
     likely = []
-    for row in _entries(references):
-        error = 0.0
-        for name, (own, theirs) in measured.items():
-            at = references.models.index(name)
-            error += (row[at] - own) ** 2 + (row[len(references.models) + at] - theirs) ** 2
-        likely.append(-error / (2 * NOISE**2))
+    for row in range(len(references.models)):
+        seen = [(own, theirs, references.models.index(name)) for name, (own, theirs) in measured.items()]
+        likely.append(sum(_log_chance(references, row, *one) for one in seen))
     whole = [math.exp(one - max(likely)) for one in likely]
     return [one / sum(whole) for one in whole]
 
@@ -54,10 +77,10 @@ def _variance(probabilities: list[float], entries: list[list[float]]) -> float:
 
 def _left(references: References, measured: dict[str, Kept], name: str) -> float:
     """The variance left on average if the model is each reference in turn, tried one by one."""
-    kept, at = references.kept.tolist(), references.models.index(name)
+    entries, at, size = _entries(references), references.models.index(name), len(references.models)
     total = 0.0
     for true, probability in enumerate(_probabilities(references, measured)):
-        told = {**measured, name: (kept[true][at], kept[at][true])}
+        told = {**measured, name: (entries[true][at], entries[true][size + at])}
         total += probability * _variance(_probabilities(references, told), _entries(references))
     return total
 
