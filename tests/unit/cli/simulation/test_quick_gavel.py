@@ -47,6 +47,14 @@ def test_sharing_by_estimates_is_nearly_as_good_as_by_the_truth(figures: dict[st
     assert figures["error"] < 0.2 * figures["error_of_the_mean"]
 
 
+@pytest.mark.parametrize("figures", ["estimator"], indirect=True)
+def test_chosen_references_save_most_of_full_profiling(figures: dict[str, float]) -> None:
+    assert figures["saved_chosen_1"] == 1 - 1 / 16
+    assert figures["saved_chosen_4"] > figures["saved_at_random_4"] == 0.75
+    assert figures["error_chosen_4"] < figures["error_chosen_1"]
+    assert figures["right_chosen_4"] > 0.9
+
+
 @pytest.mark.parametrize("figures", ["packing"], indirect=True)
 def test_pairs_by_an_objective_beat_random_ones_and_none(figures: dict[str, float]) -> None:
     assert figures["gandiva_over_pairs"] == near(1.087)

@@ -1,8 +1,8 @@
 """Speeds of two jobs while both train, against steps that are counted one by one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import approx
 
 from synergy_core.profiling.together import LEAST_SECONDS, LEAST_STEPS, speeds_together
 
@@ -14,11 +14,15 @@ def _marks(begin: float, step_s: float, steps: int, every: int = 1) -> list[tupl
 
 
 @given(
-    st.integers(0, 40), st.integers(0, 40), st.integers(1, 8), st.integers(1, 8), st.integers(20, 90), st.integers(1, 7)
+    st.tuples(st.integers(0, 40), st.integers(0, 40)),
+    st.tuples(st.integers(1, 8), st.integers(1, 8)),
+    st.integers(20, 90),
+    st.integers(1, 7),
 )
 def test_of_steady_jobs_the_speeds_are_theirs_and_the_time_is_that_of_both(
-    begin: int, other_begin: int, tenths: int, other_tenths: int, steps: int, every: int
+    begins: tuple[int, int], paces: tuple[int, int], steps: int, every: int
 ) -> None:
+    (begin, other_begin), (tenths, other_tenths) = begins, paces
     one, other = (
         _marks(float(begin), tenths / 10, steps, every),
         _marks(float(other_begin), other_tenths / 10, steps, every),
@@ -29,16 +33,16 @@ def test_of_steady_jobs_the_speeds_are_theirs_and_the_time_is_that_of_both(
     if found is None:
         assert not enough or seconds < LEAST_SECONDS + 1e-6
     else:
-        assert found.seconds == approx(seconds)
-        assert found.speeds == approx((10 / tenths, 10 / other_tenths))
+        assert found.seconds == pytest.approx(seconds)
+        assert found.speeds == pytest.approx((10 / tenths, 10 / other_tenths))
 
 
 def test_only_the_time_of_both_counts() -> None:
     slowed = [*_marks(0.0, 0.1, 200), *((20.0 + 0.2 * step, 200 + step) for step in range(1, 101))]
     found = speeds_together(slowed, _marks(20.0, 0.5, 60))
     assert found is not None
-    assert found.speeds == approx((5.0, 2.0))
-    assert found.seconds == approx(20.0)
+    assert found.speeds == pytest.approx((5.0, 2.0))
+    assert found.seconds == pytest.approx(20.0)
 
 
 def test_too_little_tells_nothing() -> None:
