@@ -21,7 +21,8 @@ def estimator(inputs: Inputs) -> Findings:
     limits, seeds = ((1, 4), 2) if inputs.quick else ((1, 2, 3, 4, 6, 8), 10)
     tables = gavel.workload(gavel.drawn(1, jobs_per_hour=1.0), cluster(4)).pairs
     lines: dict[str, list[tuple[float, float]]] = {label: [] for label in _LABELS}
-    rows, figures = [], {}
+    rows: list[tuple[str, ...]] = []
+    figures: dict[str, float] = {}
     for most in limits:
         for label in _LABELS:
             pairs, saved, error = _mean(tables, most, range(inputs.seed, inputs.seed + seeds), choose=label == "chosen")
@@ -38,6 +39,7 @@ def estimator(inputs: Inputs) -> Findings:
                 )
             )
             key = f"{label.replace(' ', '_')}_{most}"
+            figures["error_of_the_mean"] = error.of_the_mean
             figures |= {f"saved_{key}": saved, f"error_{key}": error.mean, f"right_{key}": error.right}
     header = (
         "references at the most",
