@@ -6,9 +6,8 @@ from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.parts.profile import ConfidenceList, MatrixList, ProfilePoint
-from synergy_api.parts.reference_pairs import MOST_PAIRS, ReferencePair
 from synergy_api.parts.traffic import Traffic
-from synergy_api.parts.usage import UsageList
+from synergy_api.parts.usage import MOST_PAIRS, ReferencePair, UsageList
 
 
 class ThroughputProfileSpec(ApiModel):

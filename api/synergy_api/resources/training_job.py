@@ -11,14 +11,13 @@ from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, Pr
 from synergy_api.parts.profiling import Dataset, ProfileSpec
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
-from synergy_api.parts.reference_pairs import MOST_PAIRS, ReferenceMatches, ReferencePair
 from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
 from synergy_api.parts.traffic import Traffic
-from synergy_api.parts.usage import UsageList
+from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatches, ReferencePair, UsageList
 from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]

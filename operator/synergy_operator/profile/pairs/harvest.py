@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from synergy_api.parts.reference_pairs import MOST_PAIRS, ReferenceMatch, ReferencePair
+from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatch, ReferencePair
 from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_api.timestamps import format_time
 from synergy_core.colocation.predictors.fingerprint import fingerprint

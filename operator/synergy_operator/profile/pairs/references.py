@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.parts.profile import SensitivityMatrix
-from synergy_api.parts.reference_pairs import MOST_PAIRS, ReferencePair
 from synergy_api.parts.sharing import GPUUsage
+from synergy_api.parts.usage import MOST_PAIRS, ReferencePair
 from synergy_api.quantity import byte_count
 from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_core.colocation.predictors.fingerprint import Kept, next_reference
