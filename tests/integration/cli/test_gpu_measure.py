@@ -61,7 +61,11 @@ def told(_: str) -> None:
 def test_each_model_of_the_thesis_trains(name: str, parameters: int | None) -> None:
     """With the number of parameters that the published models have for ten classes of small images."""
     answer = subprocess.run(
-        [PYTHON, "-c", MODEL, name], env={**os.environ, "PYTHONPATH": PACKAGES}, capture_output=True, text=True
+        [PYTHON, "-c", MODEL, name],
+        env={**os.environ, "PYTHONPATH": PACKAGES},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert answer.returncode == 0, answer.stderr
     shape, _, count = answer.stdout.strip().rpartition(" ")
