@@ -75,7 +75,7 @@ def job(node: str | None = None) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("pools", "two_nodes")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_a_drained_node_is_empty_in_time_and_takes_jobs_again_when_the_drain_is_cancelled(
     devcluster: synergy_devcluster.Cluster,
     kube: KubeClient,
