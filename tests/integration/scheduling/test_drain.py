@@ -121,8 +121,8 @@ async def test_no_job_runs_in_a_pools_maintenance_and_jobs_come_after_it(
     kube: KubeClient, namespace: str, policy: Callable[..., Awaitable[None]]
 ) -> None:
     await policy(policy="fifo", mechanism="tune", roundSeconds=ROUND_S)
-    end = time.time() + 20
-    window = {"start": format_time(time.time() - 60), "end": format_time(round(end))}
+    end = round(time.time() + 20)
+    window = {"start": format_time(time.time() - 60), "end": format_time(end)}
     spec = {"gpuType": "V100", "nodeSelector": {"pool": "drain"}, "maintenance": [window]}
     await kube.apply(GPU_POOLS, "a-maintained", {"spec": spec}, manager="tests")
     try:
