@@ -7,11 +7,12 @@ from pydantic import ConfigDict, Field, model_validator
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.dependencies import MOST_DEPENDENCIES, Dependency, MetDependencies
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
-from synergy_api.parts.profiling import Dataset, ProfileSpec
+from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
-from synergy_api.parts.service import ServiceStatus
+from synergy_api.parts.service import ServiceStatus, WorkerStatus
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
@@ -22,21 +23,6 @@ from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
-
-
-class Throughput(ApiModel):
-    """How training steps are seen where the script does not use the library."""
-
-    regex: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=1024,
-            description="Python regular expression that is searched for in each line the job prints. A match is a step "
-            "done; a group named step says how many are done since the job began, a group named speed how many are "
-            "done in a second.",
-        ),
-    ]
 
 
 class Slo(ApiModel):
@@ -166,6 +152,15 @@ class TrainingJobSpec(ApiModel):
         Literal["Auto", "Consolidate", "Spread"],
         Field(description="Auto lets the plan decide, Consolidate waits for one node, Spread does not mind many."),
     ] = "Auto"
+    after: Annotated[
+        list[Dependency],
+        Field(
+            max_length=MOST_DEPENDENCIES,
+            description="Jobs that come first. The job is neither profiled nor planned before; once it has run, they "
+            "no longer matter.",
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["job"]},
+        ),
+    ] = []
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
     backoff_limit: Annotated[
         int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")
@@ -179,18 +174,6 @@ class TrainingJobSpec(ApiModel):
         if [self.steps, self.epochs, self.max_run_seconds].count(None) != 2:
             raise ValueError(ONE_END)
         return self
-
-
-class WorkerStatus(ApiModel):
-    """One worker pod as the operator last saw it."""
-
-    name: Annotated[str, Field(description="Name of the pod.")]
-    rank: Annotated[int, Field(ge=0, description="Index of the pod among the job's workers.")]
-    node: Annotated[str, Field(description="Node the pod is pinned to.")]
-    gpus: Annotated[int, Field(ge=1, description="GPUs of the pod.")]
-    cpu_millis: Annotated[int, Field(ge=0, description="CPU of the pod in milli-CPU.")]
-    memory_bytes: Annotated[int, Field(ge=0, description="Memory of the pod in bytes.")]
-    state: Annotated[str, Field(description="Gated, Waiting, Running, Succeeded or Failed.")]
 
 
 class ProfileStatus(ApiModel):
@@ -243,7 +226,7 @@ class TrainingJobStatus(ApiModel):
     """What is.
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
-    service, times;
+    service, metDependencies, times;
     extender - allocation, queue, late, restriction, marks, estimates (leader), progress (any replica), and of the
     summary each the texts about its own fields.
     """
@@ -260,6 +243,7 @@ class TrainingJobStatus(ApiModel):
     ] = []
     size_limits: SizeLimits | None = None
     service: ServiceStatus | None = None
+    met_dependencies: MetDependencies = []
     start_time: Annotated[Timestamp | None, Field(description="When the job first ran.")] = None
     completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None
     allocation: Allocation | None = None
@@ -288,6 +272,11 @@ class TrainingJobStatus(ApiModel):
 
 
 NAME_RULES: list[Any] = [
+    {
+        "rule": "!has(self.spec.after) || self.spec.after.all(one, one.job != self.metadata.name)",
+        "message": "after must not name the job itself",
+        "fieldPath": ".spec.after",
+    },
     {
         "rule": f"self.metadata.name.size() <= {MAX_JOB_NAME}",
         "message": f"metadata.name must be at most {MAX_JOB_NAME} characters: pods and a Service are named after it",

@@ -24,6 +24,7 @@ class Observed:
     - `resizable` is false if the API server cannot resize pods.
     - `partners` are the worker pods of the jobs that share its GPU.
     - `references` are the other jobs of its namespace that are references, by name.
+    - `named_jobs` are the jobs that it waits for, those that these wait for, and so on, by name.
     - `told_in` is the number of seconds after which a new reason for waiting may be written.
     """
 
@@ -40,6 +41,7 @@ class Observed:
     partners: tuple[PodView, ...] = ()
     told_in: float = 0.0
     references: tuple[JobView, ...] = ()
+    named_jobs: Mapping[str, JobView] = field(default_factory=dict)
 
     def pods_of(self, run: int) -> tuple[PodView, ...]:
         """The pods of a run, by rank."""

@@ -33,6 +33,7 @@ from synergy_operator.actions import (
 )
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
+from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.profile.known_profiles import check_profile
 from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
@@ -75,6 +76,8 @@ class World:
         self.partners: tuple[PodView, ...] = ()
         self.told_in = 0.0
         self.references: tuple[JobView, ...] = ()
+        self.others: dict[str, Json] = {}
+        """Other jobs of the namespace, by name."""
         self.pod_events = PodEventCache()
         self.warnings: dict[str, tuple[str, str]] = {}
         self.image_id = ""
@@ -115,7 +118,12 @@ class World:
             partners=self.partners,
             told_in=self.told_in,
             references=self.references,
+            named_jobs=reachable(self.view, self._other),
         )
+
+    def _other(self, name: str) -> JobView | None:
+        item = self.job if name == self.view.name else self.others.get(name)
+        return read_job(item) if item is not None else None
 
     def reason(self, kind: str) -> str:
         """The reason of a condition, empty if it is not there."""
