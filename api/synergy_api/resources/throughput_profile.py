@@ -6,8 +6,7 @@ from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.parts.profile import ConfidenceList, MatrixList, ProfilePoint
-from synergy_api.parts.traffic import Traffic
-from synergy_api.parts.usage import MOST_PAIRS, ReferencePair, UsageList
+from synergy_api.parts.usage import MOST_PAIRS, ReferencePair, Traffic, UsageList
 
 
 class ThroughputProfileSpec(ApiModel):

@@ -17,8 +17,7 @@ from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
-from synergy_api.parts.traffic import Traffic
-from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatches, ReferencePair, UsageList
+from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatches, ReferencePair, Traffic, UsageList
 from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]

@@ -9,7 +9,7 @@ from synergy_api.length import total_steps, trained_seconds
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import ProfileRequest
 from synergy_api.parts.progress import Progress
-from synergy_api.parts.traffic import Traffic
+from synergy_api.parts.usage import Traffic
 from synergy_api.quantity import LARGEST
 from synergy_api.resources.training_job import Slo, TrainingJobStatus
 from synergy_api.timestamps import parse_time

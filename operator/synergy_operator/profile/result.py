@@ -15,8 +15,7 @@ from pydantic import (
     field_validator,
 )
 
-from synergy_api.parts.traffic import Traffic
-from synergy_api.parts.usage import UsageSource
+from synergy_api.parts.usage import Traffic, UsageSource
 from synergy_api.reasons import Reason
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_operator.views.pod import ContainerView
