@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.parts.allocation import Allocation, WorkerStatus
+from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.dependencies import MOST_DEPENDENCIES, Dependency, MetDependencies
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
@@ -173,6 +173,18 @@ class TrainingJobSpec(ApiModel):
         if [self.steps, self.epochs, self.max_run_seconds].count(None) != 2:
             raise ValueError(ONE_END)
         return self
+
+
+class WorkerStatus(ApiModel):
+    """One worker pod as the operator last saw it."""
+
+    name: Annotated[str, Field(description="Name of the pod.")]
+    rank: Annotated[int, Field(ge=0, description="Index of the pod among the job's workers.")]
+    node: Annotated[str, Field(description="Node the pod is pinned to.")]
+    gpus: Annotated[int, Field(ge=1, description="GPUs of the pod.")]
+    cpu_millis: Annotated[int, Field(ge=0, description="CPU of the pod in milli-CPU.")]
+    memory_bytes: Annotated[int, Field(ge=0, description="Memory of the pod in bytes.")]
+    state: Annotated[str, Field(description="Gated, Waiting, Running, Succeeded or Failed.")]
 
 
 class ProfileStatus(ApiModel):
