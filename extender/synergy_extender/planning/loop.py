@@ -151,6 +151,7 @@ class PlanningLoop:
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
         self._last_fill = None
+        self._publisher.forget()
 
     async def _wait(self) -> None:
         """Until something changed, and a moment longer, or until it is time."""
