@@ -93,7 +93,7 @@ def _links(specs: Mapping[str, Tenant]) -> tuple[dict[str, str], dict[str, Findi
         for name in cycle:
             parents[name] = ""
             found[name] = say(Reason.PARENT_CYCLE, cycle=words)
-    for name in specs:
+    for name in sorted(specs, key=lambda name: _above(name, parents)):
         if _above(name, parents) > MOST_ABOVE:
             parents[name] = ""
             found[name] = say(Reason.TREE_TOO_DEEP, most=MOST_ABOVE)
@@ -163,8 +163,8 @@ class _Guarantees:
     def _keep(self, parent: str, gpu_type: str, given: int, short: str = "") -> None:
         """Give the children their part of what the parent has, or of the cluster's GPUs. `short` is the tenant above
         whose children are guaranteed too much; empty for the cluster."""
-        names = [name for name in self._children.get(parent, ()) if gpu_type in self._asked[name]]
-        asked = [self._asked[name][gpu_type] for name in names]
+        names = self._children.get(parent, ())
+        asked = [self._asked[name].get(gpu_type, 0) for name in names]
         if parent and sum(asked) > self._asked[parent].get(gpu_type, 0):
             short = parent
         for name, wanted, kept in zip(names, asked, lowered(asked, given), strict=True):

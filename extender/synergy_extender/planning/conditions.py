@@ -2,19 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import ValidationError
-
 from synergy_api.base import Condition
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pools import NodeCapacity, PoolProblem
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.gpu_pool import GPUPoolStatus
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
-from synergy_api.timestamps import format_time
 from synergy_core.model.answer import SharesFrom
+from synergy_extender.condition import before, condition
 from synergy_extender.planning.policy import PolicyInForce
 
-VALID = "Valid"
 SCHEMAS_CURRENT = "SchemasCurrent"
 """Set on the policy in force while the served schemas lack a field that the extender writes."""
 _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", "isolated": "Isolated"}
@@ -85,35 +82,10 @@ def _followed(policy: PolicyInForce, shares_from: SharesFrom) -> InForce:
 def news(item: Object, conditions: Iterable[Condition]) -> Finding | None:
     """The event about the new conditions of `item`; None where they say what was said before, or all is well from the
     beginning."""
-    for condition in conditions:
-        before = _before((item.get("status") or {}).get("conditions") or [], condition.type)
-        if before is None and condition.status == "True":
+    for new in conditions:
+        earlier = before(item, new.type)
+        if earlier is None and new.status == "True":
             continue
-        if before is None or before.reason != condition.reason:
-            return Finding(Reason(condition.reason), condition.message)
-    return None
-
-
-def condition(item: Object, finding: Finding, *, holds: bool, now: float, kind: str = VALID) -> Condition:
-    """A condition; its transition time moves only when its status flips."""
-    before = _before((item.get("status") or {}).get("conditions") or [], kind)
-    status = "True" if holds else "False"
-    since = before.last_transition_time if before is not None and before.status == status else format_time(now)
-    return Condition(
-        type=kind,
-        status="True" if holds else "False",
-        reason=finding.reason.value,
-        message=finding.message,
-        last_transition_time=since,
-        observed_generation=item["metadata"].get("generation"),
-    )
-
-
-def _before(conditions: Iterable[Mapping[str, object]], kind: str) -> Condition | None:
-    for condition in conditions:
-        if condition.get("type") == kind:
-            try:
-                return Condition.model_validate(condition)
-            except ValidationError:
-                return None
+        if earlier is None or earlier.reason != new.reason:
+            return Finding(Reason(new.reason), new.message)
     return None

@@ -14,7 +14,8 @@ _HOUR_S: Final = 3600
 _DAY_S: Final = 86_400
 MOST_GAP_S: Final = 900.0
 """Time without a count that is counted with the use before it. Without a leader, runs end with their leases sooner."""
-_DIGITS: Final = 4
+_DIGITS: Final = 9
+"""Of hours: use is counted several times a second, and a coarser rounding would add up."""
 _MOST_TYPES: Final = 64
 
 

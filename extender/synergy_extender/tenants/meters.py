@@ -32,9 +32,7 @@ class UseMeters:
         """Begin anew: another leader may have counted meanwhile."""
         self._meters.clear()
 
-    def count(
-        self, objects: Iterable[Object], uses: Mapping[str, TenantUse], now: float
-    ) -> dict[str, GpuHours | None]:
+    def count(self, objects: Iterable[Object], uses: Mapping[str, TenantUse], now: float) -> dict[str, GpuHours | None]:
         """The GPU-hours of each Tenant until `now`, and from now on count what it uses now."""
         meters = {}
         for item in objects:

@@ -10,7 +10,7 @@ from synergy_api.cluster.tenancy import Tenancy
 from synergy_api.cluster.tenant_tree import TenantTree
 from synergy_api.reasons import Reason, say
 from synergy_api.resources.tenant_status import ANY_TYPE, GpuHours, TenantStatus, TenantSummary
-from synergy_extender.planning.conditions import VALID, condition
+from synergy_extender.condition import VALID, condition
 from synergy_extender.tenants.uses import TenantUse
 
 IN_TREE: Final = "InTree"

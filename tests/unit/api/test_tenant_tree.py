@@ -37,7 +37,9 @@ def test_a_tree_that_fits_is_kept_as_it_is_written() -> None:
     assert found.children == {"": ("org",), "org": ("other", "team")}
     assert found.upwards("team") == ("team", "org")
     assert found.upwards("namespace/x") == ("namespace/x",)
-    reasons = {name: (one.link and one.link.reason, one.kept and one.kept.reason) for name, one in found.tenants.items()}
+    reasons = {
+        name: (one.link and one.link.reason, one.kept and one.kept.reason) for name, one in found.tenants.items()
+    }
     assert reasons == {
         "org": (None, Reason.GUARANTEE_COVERED),
         "team": (Reason.PARENT_FOUND, Reason.GUARANTEE_COVERED),
@@ -79,7 +81,7 @@ def test_a_tree_without_measure_is_cut() -> None:
     specs: dict[str, Any] = {"t0": {}} | {f"t{n}": {"parent": f"t{n - 1}"} for n in range(1, MOST_ABOVE + 3)}
     found = tree(**specs)
     cut = [name for name, one in found.tenants.items() if one.link and one.link.reason is Reason.TREE_TOO_DEEP]
-    assert cut == [f"t{MOST_ABOVE + 1}"]
+    assert cut == [f"t{MOST_ABOVE + 1}"], "the first that is too deep; what is below it stays below it"
     assert max(len(found.upwards(name)) for name in found.tenants) == MOST_ABOVE + 1
 
 
@@ -95,7 +97,9 @@ def test_children_are_guaranteed_no_more_than_their_parent_and_hear_why() -> Non
         told = found.tenants[name].kept
         assert told is not None
         assert told.reason is Reason.GUARANTEES_ABOVE_PARENT
-        words = f"the children of org are guaranteed 12 V100 together, and org has 6; plans guarantee this tenant {gpus}"
+        words = (
+            f"the children of org are guaranteed 12 V100 together, and org has 6; plans guarantee this tenant {gpus}"
+        )
         assert words in told.message
     assert found.tenants["org"].kept is not None
     assert found.tenants["org"].kept.reason is Reason.GUARANTEE_COVERED
