@@ -126,7 +126,7 @@ def _above(name: str, parents: Mapping[str, str]) -> int:
 
 
 class _Guarantees:
-    """What plans guarantee each tenant: what it asks for, found from the leaves up, then lowered from the roots down."""
+    """What plans guarantee each tenant: what it asks for, from the leaves up, then lowered from the roots down."""
 
     def __init__(self, specs: Mapping[str, Tenant], parents: Mapping[str, str], gpus: Mapping[str, int]) -> None:
         self._specs = specs

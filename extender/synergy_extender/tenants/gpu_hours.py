@@ -28,8 +28,8 @@ def counted(hours: GpuHours | None, used: Mapping[str, int], now: float) -> GpuH
     if now <= since:
         return hours
     until = min(now, since + MOST_GAP_S)
-    by_hour = _added(hours.hours, used, since, until, _HOUR_S, now)[-HOURS_KEPT:]
-    by_day = _added(hours.days, used, since, until, _DAY_S, now)[-DAYS_KEPT:]
+    by_hour = _kept(_added(hours.hours, used, (since, until), _HOUR_S), (now - _DAY_S) // _HOUR_S)[-HOURS_KEPT:]
+    by_day = _kept(_added(hours.days, used, (since, until), _DAY_S), (now - 7 * _DAY_S) // _DAY_S)[-DAYS_KEPT:]
     return GpuHours(
         day=_total(by_hour, now - _DAY_S, _HOUR_S),
         week=_total(by_day, now - 7 * _DAY_S, _DAY_S),
@@ -40,21 +40,25 @@ def counted(hours: GpuHours | None, used: Mapping[str, int], now: float) -> GpuH
 
 
 def _added(
-    periods: Iterable[UsePeriod], used: Mapping[str, int], since: float, until: float, length_s: int, now: float
-) -> list[UsePeriod]:
-    """The periods that the window still reaches, with the use from `since` to `until`."""
-    window_s = _DAY_S if length_s == _HOUR_S else 7 * _DAY_S
+    periods: Iterable[UsePeriod], used: Mapping[str, int], between: tuple[float, float], length_s: int
+) -> dict[int, dict[str, float]]:
+    """GPU-hours of each period by its number, with those of this use."""
     found = {one.number: dict(one.gpu_hours) for one in periods}
+    since, until = between
     for number in range(int(since // length_s), int(until // length_s) + 1) if used else ():
-        begin, end = max(since, number * length_s), min(until, (number + 1) * length_s)
-        if end <= begin:
+        seconds = min(until, (number + 1) * length_s) - max(since, number * length_s)
+        if seconds <= 0.0:
             continue
         period = found.setdefault(number, {})
         for kind, gpus in used.items():
             if kind in period or len(period) < _MOST_TYPES:
-                period[kind] = round(period.get(kind, 0.0) + gpus * (end - begin) / _HOUR_S, _DIGITS)
-    oldest = (now - window_s) // length_s
-    return [UsePeriod(number=number, gpu_hours=found[number]) for number in sorted(found) if oldest <= number]
+                period[kind] = round(period.get(kind, 0.0) + gpus * seconds / _HOUR_S, _DIGITS)
+    return found
+
+
+def _kept(periods: Mapping[int, Mapping[str, float]], oldest: float) -> list[UsePeriod]:
+    """Those that the window still reaches."""
+    return [UsePeriod(number=number, gpu_hours=dict(periods[number])) for number in sorted(periods) if oldest <= number]
 
 
 def _total(periods: Iterable[UsePeriod], since: float, length_s: int) -> dict[str, float]:
