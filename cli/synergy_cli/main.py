@@ -25,6 +25,7 @@ class _Commands(LazyGroup):
         "export": LazyCommand("synergy_cli.live.cluster.export", "export_command", "cli"),
         "history": LazyCommand("synergy_cli.live.jobs.job", "history_command", "cli"),
         "logs": LazyCommand("synergy_cli.live.jobs.job", "logs_command", "cli"),
+        "migrate": LazyCommand("synergy_cli.moving.migrate", "migrate_command", "cli"),
         "policy": LazyCommand("synergy_cli.live.cluster.policy", "policy_command", "cli"),
         "profile": LazyCommand("synergy_cli.live.jobs.job", "profile_command", "cli"),
         "queue": LazyCommand("synergy_cli.live.jobs.queue", "queue_command", "cli"),
