@@ -221,3 +221,54 @@ async def test_the_status_counts_what_runs_and_waits_and_kubectl_shows_it(
     await blue.wants("another", 1)  # counts are written again once something else has changed
     hours = await eventually(counted, seconds=30, what="GPU-hours", every=0.2)
     assert hours["day"] == hours["week"]
+
+
+async def test_a_tenant_below_its_guarantee_gets_its_gpus_at_a_round_s_end_from_the_largest_borrower(
+    tree: Tree, red: Team, blue: Team, green: Team
+) -> None:
+    """First in, first out would leave the jobs that came first where they are."""
+    await tree.write("red", namespaces=[red.namespace], guarantee={RARE: 4})
+    await tree.write("blue", namespaces=[blue.namespace])
+    await tree.write("green", namespaces=[green.namespace])
+    for team, name, gpus in ((blue, "large", 4), (blue, "small", 1), (green, "other", 3)):
+        await team.wants(name, gpus)
+        await team.runs(name)
+    await tree.says("red", lent={RARE: 4})
+    await tree.says("blue", borrowed={RARE: 5})
+    await red.wants("owns", 4)
+    status = await red.runs("owns")
+    assert status["allocation"]["workers"][0]["gpus"] == 4
+    assert status["service"]["run"] == 1
+    large = (await blue.job("large"))["status"]
+    assert large["service"]["preemptions"] == 1
+    assert large["service"]["last"]["outcome"] == "Yielded"
+    assert undisturbed(await green.job("other")), "the smaller borrower keeps its GPUs"
+    assert undisturbed(await blue.job("small"))
+    await tree.says("red", used={RARE: 4}, borrowed={}, lent={})
+    await tree.says("blue", used={RARE: 1}, waiting={RARE: 4})
+
+
+async def test_a_limit_holds_though_gpus_are_free_and_is_told(
+    tree: Tree, red: Team, devcluster: synergy_devcluster.Cluster
+) -> None:
+    await tree.write("red", namespaces=[red.namespace], limit={RARE: 4})
+    await red.wants("first", 3)
+    await red.runs("first")
+    await red.wants("second", 2)
+
+    async def told() -> str:
+        queue = ((await red.job("second")).get("status") or {}).get("queue") or {}
+        return str(queue.get("message", "")) if queue.get("reason") == "TenantLimit" else ""
+
+    message = await eventually(told, seconds=30, what="the limit to be told", every=0.1)
+    assert f"tenant {tree.name('red')} may hold 4 of the {RARE} GPUs and has 3, and the job needs 2" in message
+    words = await ask(devcluster, "why", "second", "-n", red.namespace)
+    assert "TenantLimit" in words
+    await tree.kube.merge_patch(TENANTS, tree.name("red"), {"spec": {"limit": {RARE: 5}}})
+    await red.runs("second")
+
+
+def undisturbed(job: Json) -> bool:
+    """Whether the job is still in its first run."""
+    service = job["status"]["service"]
+    return (service["run"], service.get("preemptions", 0)) == (1, 0)
