@@ -26,6 +26,7 @@ from synergy_core.selection.quotas import Quotas
 from synergy_core.selection.round import Round
 from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
+from synergy_core.selection.tenancy.tree import TenantTree
 from synergy_core.throughput.skew import PackRules
 
 
@@ -66,7 +67,10 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
 
     # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
     kept = out_of_reach(job_index.running, config.mode)
-    groups, outcome = _placed(planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas)
+    tenants = TenantTree(snapshot.tenants)
+    groups, outcome = _placed(
+        planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas, tenants=tenants
+    )
 
     # 7. The answer, with why the other jobs wait.
     return answer(
@@ -99,6 +103,7 @@ def _placed(
     grouping: Grouping,
     kept: Mapping[str, Allocation],
     quotas: Quotas,
+    tenants: TenantTree,
 ) -> tuple[CoLocationGroups, Outcome]:
     """Steps 5 and 6: selects and places the queue of `ranking`.
 
@@ -119,16 +124,27 @@ def _placed(
             wants_shared=grouping.wants_shared,
             pods_matter=quotas.pods_matter,
         )
-        outcome = MECHANISMS[config.mechanism](_round(queue, pools, config, quotas))
+        outcome = MECHANISMS[config.mechanism](
+            _round(queue, pools, config, ranking, quotas=quotas, tenants=tenants.with_groups(groups.members_by_name))
+        )
         unassigned = groups.unassigned(*_assigned_and_idle(outcome, pools), outcome.full) if candidates else ()
         if not unassigned:
             return groups, outcome
         candidates = [one for one in candidates if frozenset(job.name for job in one.jobs) not in unassigned]
 
 
-def _round(queue: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
-    gpus = sum(sum(pool.gpus) for pool in pools)
-    return Round(queue, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
+def _round(
+    queue: SchedulingQueue,
+    pools: Sequence[Pool],
+    config: PlanConfig,
+    ranking: Ranking,
+    *,
+    quotas: Quotas,
+    tenants: TenantTree,
+) -> Round:
+    profile_gpus = sum(sum(pool.gpus) for pool in pools) * config.profile_gpu_percent // 100
+    fair = tenants.guarantees and ranking.preempts and not ranking.divides
+    return Round(queue, pools, config.mode, profile_gpus, config.explain, quotas, tenants, fair)
 
 
 def _assigned_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:

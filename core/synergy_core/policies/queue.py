@@ -80,6 +80,8 @@ class Ranking:
     placements: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
     """By job and GPU type, how its GPUs are placed this round: `spread`, or `pack` as long as there is room, else on
     any idle GPUs. Jobs that are missing decide themselves."""
+    divides: bool = False
+    """It divides the time on GPUs among all jobs and tenants; else it only orders them."""
     leaves_idle: bool = False
     """GPUs that it gives to no job stay idle between rounds too: they cost more than they bring."""
     colliding: tuple[str, ...] = ()

@@ -116,6 +116,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         tuple(dict.fromkeys([*[able[index].name for index in ahead], *[job.name for job in behind]])),
         types=_Types(found, able, given, {} if policy in BY_COST else speeds),
         placements=placements,
+        divides=True,
         leaves_idle=policy in BY_COST,
         colliding=found.colliding,
         together=together,
