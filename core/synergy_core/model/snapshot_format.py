@@ -33,6 +33,7 @@ _ONLY_WHEN_SET = frozenset(
         (Node, "further"),
         (Node, "further_used"),
         (Node, "schedulable"),
+        (Node, "domains"),
         (Node, "empty_by"),
         (Node, "reopens_at"),
         (Node, "price_per_hour"),

@@ -95,6 +95,7 @@ FULL_JOB: Manifest = {
         "steps": 100_000,
         "batchSize": 256,
         "tenant": "vision",
+        "after": [{"job": "prepare"}, {"job": "sweep", "until": "Finished"}],
         "weight": 2.5,
         "slo": {"deadline": "2027-01-01T00:00:00Z"},
         "resources": {"min": {"cpu": "500m", "memory": "1Gi"}, "max": {"cpu": 24, "memory": "1e12"}},
@@ -147,6 +148,8 @@ FULL_POOL: Manifest = {
         "storageBandwidth": 2**30,
         "systemReserved": {"cpu": 0, "memory": "2Gi"},
         "sharing": {"mode": "MPS", "replicas": 4, "preference": "Packed"},
+        "topology": ["test/block", "test/rack"],
+        "maintenance": [{"start": "2026-12-01T22:00:00Z", "end": "2026-12-02T04:00:00Z"}],
     },
 }
 SMALL_POLICY: Manifest = {"metadata": {"name": "test-small"}, "spec": {}}
