@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from synergy_core.model.reasons import Reason
+from synergy_core.model.tenant_tree import Path, TenantTree
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.tenancy.tree import Path, TenantTree
 
 BORROWS = -1
 """The stage in which jobs may run beyond guarantees; before it, stage `d` is for guarantees of the tenants `d` levels
