@@ -18,6 +18,7 @@ from synergy_core.model.cluster import nodes_of
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Snapshot
+from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
 from synergy_core.selection.colocation_groups import NO_GROUPS, CoLocationGroups, candidate_groups, colocation_groups
@@ -26,7 +27,6 @@ from synergy_core.selection.quotas import Quotas
 from synergy_core.selection.round import Round
 from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
-from synergy_core.selection.tenancy.tree import TenantTree
 from synergy_core.throughput.skew import PackRules
 
 
@@ -54,6 +54,8 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     grouping = Grouping(planned, memory.pools, config, memory.speeds)
     pairs = Combinations(grouping, memory.pairs) if shares_by_matrix(config) else None
 
+    tenants = TenantTree(snapshot.tenants)
+
     # 4. The policy: which jobs should run, in order, with the GPU types that each may use.
     ranking = rank(
         planned,
@@ -63,11 +65,11 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         grouping=grouping,
         pairs=pairs,
         solutions=memory.solutions,
+        tenants=tenants,
     )
 
     # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
     kept = out_of_reach(job_index.running, config.mode)
-    tenants = TenantTree(snapshot.tenants)
     groups, outcome = _placed(
         planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas, tenants=tenants
     )

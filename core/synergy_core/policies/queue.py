@@ -9,6 +9,7 @@ from synergy_core.model.answer import IsolatedTime, SharesFrom
 from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.config import PriorityQueues
 from synergy_core.model.snapshot import Job, Placement, Tenant
+from synergy_core.model.tenant_tree import NO_TENANTS, TenantTree
 from synergy_core.policies.allocation.solutions import Solutions
 
 
@@ -52,6 +53,8 @@ class Queue:
     prices: Mapping[str, float] = field(default_factory=dict)
     """Price of a GPU for an hour, by type, on average over its nodes; 0 where one of them has none."""
     tenants: tuple[Tenant, ...] = ()
+    tree: TenantTree = NO_TENANTS
+    """The same tenants, with what they may have and are guaranteed."""
     solutions: Solutions = field(default_factory=Solutions)
     """Allocations of earlier plans."""
     pairs: Pairs | None = None

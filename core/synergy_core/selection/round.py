@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from synergy_core.model.config import Mode
 from synergy_core.model.pool import Pool
+from synergy_core.model.tenant_tree import NO_TENANTS, TenantTree
 from synergy_core.selection.quotas import NO_QUOTAS, Quotas
 from synergy_core.selection.scheduling_queue import SchedulingQueue
-from synergy_core.selection.tenancy.tree import NO_TENANTS, TenantTree
 
 
 @dataclass(frozen=True, slots=True)

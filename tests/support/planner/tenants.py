@@ -21,19 +21,18 @@ _some = st.one_of(st.just({}), _amounts)
 @st.composite
 def trees(draw: st.DrawFn, *, limits: bool = True) -> tuple[Tenant, ...]:
     """A sound tree of up to five tenants; parents have names before their children's."""
-    found = []
-    for index in range(draw(st.integers(1, len(NAMES)))):
-        found.append(
-            Tenant(
-                NAMES[index],
-                draw(st.sampled_from((1.0, 1.0, 2.0))),
-                parent=draw(st.sampled_from((None, *NAMES[:index]))),
-                guarantee=draw(_amounts),
-                limit=draw(_some) if limits else {},
-                borrowing=draw(_some) if limits else {},
-                lending=draw(_some) if limits else {},
-            )
+    found = [
+        Tenant(
+            NAMES[index],
+            draw(st.sampled_from((1.0, 1.0, 2.0))),
+            parent=draw(st.sampled_from((None, *NAMES[:index]))),
+            guarantee=draw(_amounts),
+            limit=draw(_some) if limits else {},
+            borrowing=draw(_some) if limits else {},
+            lending=draw(_some) if limits else {},
         )
+        for index in range(draw(st.integers(1, len(NAMES))))
+    ]
     return sound(found)
 
 

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from synergy_core.model.reasons import Reason
+from synergy_core.model.tenant_tree import Path, TenantTree
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.tenancy.tree import Path, TenantTree
 
 BORROWS = -1
-"""The stage in which jobs may run beyond guarantees; before it, stage `h` is for guarantees of the tenants `h` levels
-above a job's own."""
+"""The stage in which jobs may run beyond guarantees; before it, stage `d` is for guarantees of the tenants `d` levels
+below a root."""
 
 Refusal = tuple[Reason, Mapping[str, str]]
 """Why a tenant may not have more, and the numbers of it."""
@@ -66,7 +66,10 @@ class TenantLedger:
         """Whether the job may run on this type in the present stage; `left` GPUs are not decided."""
         if self.stage != BORROWS and not self._is_guaranteed(entry, gpu_type):
             return False
-        return self._capped_by(entry, gpu_type) is None and (self.stage == 0 or self._is_lent(entry, gpu_type, left))
+        if self._capped_by(entry, gpu_type) is not None:
+            return False
+        is_own = self.stage != BORROWS and all(self.guarantor(path) == path[-1] for path in self.tree.paths(entry.job))
+        return is_own or self._is_lent(entry, gpu_type, left)
 
     def room(self, index: int) -> int:
         """GPUs of a guarantee that are not claimed yet, of the type where these are most."""
@@ -75,7 +78,7 @@ class TenantLedger:
 
     def guarantor(self, path: Path) -> int | None:
         """The tenant whose guarantee counts in the present stage."""
-        return path[-1 - self.stage] if 0 <= self.stage < len(path) else None
+        return path[self.stage] if 0 <= self.stage < len(path) else None
 
     def _is_guaranteed(self, entry: QueueEntry, gpu_type: str) -> bool:
         guarantors = {self.guarantor(path) for path in self.tree.paths(entry.job)}
@@ -160,7 +163,7 @@ class TenantLedger:
     def _guarantees_first(self, entry: QueueEntry, gpu_type: str) -> Refusal:
         own = self.tree.paths(entry.job)[0]
         claimed = sum(gpus for path, (gpus, _) in self._claimed[gpu_type].items() if path != own)
-        facts = self._facts(entry, own[-1], gpu_type)
+        facts = self._facts(entry, self.tree.named(own), gpu_type)
         return Reason.GUARANTEES_FIRST, {**facts, "kept": f"{claimed + self.reserved(gpu_type)}"}
 
     def _facts(self, entry: QueueEntry, index: int, gpu_type: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The passes over the scheduling queue under guarantees.
 
-1. Guarantees. A job runs if it fits into what is left of its tenant's guarantee: first of its own tenant's, then of the
-   tenants above, level by level. It takes free GPUs, else those of running jobs that no pass has confirmed, of the
+1. Guarantees. A job runs if it fits into what is left of its tenant's guarantee, or of a tenant's above, level by level
+   from below. It takes free GPUs, else those of running jobs that no pass has confirmed, of the
    tenant that borrows most per weight first. That holds under policies and mechanisms that preempt nobody, too.
 2. Borrowing. What is left is given to the tenant that borrows least per weight, job by job in the policy's order;
    promoted jobs and profile runs come first. A job displaces jobs below it of its own tenant, or jobs of a tenant that
@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
+from synergy_core.model.tenant_tree import Path
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
 from synergy_core.selection.round import Round
 from synergy_core.selection.tenancy.ledger import BORROWS, TenantLedger
-from synergy_core.selection.tenancy.tree import Path
 
 
 class Walk(Protocol):
@@ -58,8 +58,8 @@ class Walk(Protocol):
 def claims(walk: Walk, round_: Round, *, preempts: bool) -> list[QueueEntry]:
     """Serve the guarantees; the jobs that run by one, in the order in which they were served."""
     served: list[QueueEntry] = []
-    for height in range(round_.tenants.height if round_.tenants.guarantees else 0):
-        walk.tenants.stage = height
+    for depth in reversed(range(round_.tenants.height if round_.tenants.guarantees else 0)):
+        walk.tenants.stage = depth
         displaced = -1
         while displaced < walk.displaced:  # a displaced job may have a guarantee on another type
             displaced = walk.displaced
@@ -71,7 +71,9 @@ def claims(walk: Walk, round_: Round, *, preempts: bool) -> list[QueueEntry]:
 def _claimants(walk: Walk, round_: Round, *, preempts: bool) -> Iterator[QueueEntry]:
     """Entries that could have room in a guarantee; running jobs first where nobody is preempted."""
     in_order = _with_room(walk, round_, preempts=preempts)
-    if walk.tenants.stage > 0 and round_.fair:  # what siblings have not claimed is lent among them
+    if (
+        round_.fair and walk.tenants.stage + 1 < round_.tenants.height
+    ):  # what siblings have not claimed is lent among them
         return fair_order(list(in_order), walk.tenants, round_)
     return in_order
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
+from synergy_core.model.tenant_tree import Path
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.round import Round
 from synergy_core.selection.tenancy.ledger import BORROWS, TenantLedger
-from synergy_core.selection.tenancy.tree import Path
 
 
 class Victims:

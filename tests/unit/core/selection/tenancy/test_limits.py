@@ -58,7 +58,9 @@ def test_tenants_that_say_nothing_change_nothing(snapshot: Snapshot, config: Pla
 def test_nothing_idles_while_somebody_may_have_it(snapshot: Snapshot, config: PlanConfig) -> None:
     """A job of one GPU that may run anywhere waits only if its tenants have no room, or no GPU is left for it."""
     jobs = tuple(
-        replace(job, placement="auto", nodes=None, purpose="train", cpu_millis_min=0, memory_bytes_min=0, further_min={})
+        replace(
+            job, placement="auto", nodes=None, purpose="train", cpu_millis_min=0, memory_bytes_min=0, further_min={}
+        )
         for job in snapshot.jobs
     )
     snapshot = replace(snapshot, jobs=jobs)

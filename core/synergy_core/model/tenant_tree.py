@@ -21,7 +21,8 @@ _ALONE: Final[Mapping[str, Sequence[Job]]] = {}
 class TenantTree:
     """The tenants of a snapshot. It is false where none of them says anything that a plan must keep.
 
-    A job's tenant that is not among them is a root of its own, with neither guarantee nor limit. `groups` has the
+    A job's tenant that is not among them is a root of its own, with neither guarantee nor limit. The jobs that name a
+    tenant with children are like one more child without a guarantee: those of the children come first. `groups` has the
     members of each co-location group by the name under which it is planned.
     """
 
@@ -32,12 +33,13 @@ class TenantTree:
         self.tenants: list[Tenant] = list(tenants)
         """By index; those that are not listed follow as jobs name them."""
         self._index = {tenant.name: index for index, tenant in enumerate(tenants)}
-        self._paths: dict[str, Path] = {}
-        for tenant in tenants:
-            self._paths[tenant.name] = self._path_of(tenant)
+        self._paths = {tenant.name: self._path_of(tenant) for tenant in tenants}
+        self._children_first = sorted(range(len(tenants)), key=lambda index: -len(self._paths[tenants[index].name]))
+        for name in {tenant.parent for tenant in tenants if tenant.parent is not None}:
+            self._paths[name] += (len(self.tenants),)
+            self.tenants.append(Tenant(name))
         self.height = max((len(path) for path in self._paths.values()), default=0)
         """The most tenants above each other."""
-        self._children_first = sorted(range(len(tenants)), key=lambda index: -len(self._paths[tenants[index].name]))
         self._reserving = frozenset(
             gpu_type
             for tenant in tenants
@@ -74,6 +76,10 @@ class TenantTree:
             self._paths[name] = (len(self.tenants),)
             self.tenants.append(Tenant(name))
         return self._paths[name]
+
+    def named(self, path: Path) -> int:
+        """The tenant that a job with this path names."""
+        return path[-2] if len(path) > 1 and self.tenants[path[-2]].name == self.tenants[path[-1]].name else path[-1]
 
     def nodes(self, job: Job) -> frozenset[int]:
         """All tenants that a planned job counts against."""
