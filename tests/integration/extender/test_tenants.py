@@ -14,18 +14,19 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
+from support import recorded
 from support.extender.world import TOLERATIONS, Replica
 from support.operator.stage import Stage, running_operator, template
 from support.programs import run
 from support.waiting import eventually
 from synergy_kube import KubeClient
-from synergy_kube.resources import GPU_POOLS, NAMESPACES, TENANTS
+from synergy_kube.resources import GPU_POOLS, NAMESPACES, NODES, TENANTS
 
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
 RARE = "RARE"
-NODES = ("fake-v100-021", "fake-v100-022")
+HOSTS = ("fake-v100-021", "fake-v100-022")
 
 
 class Team(Stage):
@@ -113,7 +114,7 @@ class Tree:
 @pytest_asyncio.fixture(scope="module")
 async def rare(kube: KubeClient, extender: Replica) -> AsyncIterator[None]:
     """A pool of one node with a type of its own."""
-    selector = {"kubernetes.io/hostname": NODES[0]}
+    selector = {"kubernetes.io/hostname": HOSTS[0]}
     await kube.create(GPU_POOLS, {"metadata": {"name": "rare"}, "spec": {"nodeSelector": selector, "gpuType": RARE}})
     yield
     await kube.delete(GPU_POOLS, "rare")
@@ -181,11 +182,15 @@ async def test_guarantees_above_the_cluster_are_told_and_follow_its_nodes(tree: 
     message = await tree.condition("a", "GuaranteeKept", "GuaranteesAboveCluster")
     assert "all tenants are guaranteed 12 RARE together, and the cluster has 8" in message
     assert (await tree.says("a", guaranteed={RARE: 8}))["summary"] == {"guaranteed": "8 RARE"}
-    second = {"nodeSelector": {"kubernetes.io/hostname": NODES[1]}, "gpuType": RARE}
+    second = {"nodeSelector": {"kubernetes.io/hostname": HOSTS[1]}, "gpuType": RARE}
     await kube.create(GPU_POOLS, {"metadata": {"name": "rare-second"}, "spec": second})
     try:
         await tree.condition("a", "GuaranteeKept", "GuaranteeCovered")
         await tree.says("a", guaranteed={RARE: 12})
+        await kube.merge_patch(NODES, HOSTS[1], {"spec": {"unschedulable": True}})
+        await tree.condition("a", "GuaranteeKept", "GuaranteesAboveCluster")
+        await kube.merge_patch(NODES, HOSTS[1], {"spec": {"unschedulable": False}})
+        await tree.condition("a", "GuaranteeKept", "GuaranteeCovered")
     finally:
         await kube.delete(GPU_POOLS, "rare-second")
     await tree.condition("a", "GuaranteeKept", "GuaranteesAboveCluster")
@@ -208,6 +213,12 @@ async def test_the_status_counts_what_runs_and_waits_and_kubectl_shows_it(
     assert "6 RARE" in table
     shown = json.loads(await ask(devcluster, "tenants", "-o", "json"))
     rows = {row["tenant"]: row for row in shown}
+    recorded.record(
+        "tenants",
+        "kubectl synergy tenants",
+        await ask(devcluster, "tenants"),
+        {tree.prefix: "acme-research", RARE: "A100"},
+    )
     assert rows[tree.name("blue")]["borrowed"] == {RARE: 4}
     assert [rows[tree.name(short)]["level"] for short in ("org", "red", "blue")] == [0, 1, 1]
     words = await ask(devcluster, "why", "waits", "-n", blue.namespace)
