@@ -32,6 +32,7 @@ class _Commands(LazyGroup):
         "rounds": LazyCommand("synergy_cli.live.cluster.rounds", "rounds_command", "cli"),
         "submit": LazyCommand("synergy_cli.live.jobs.submit", "submit_command", "cli"),
         "suspend": LazyCommand("synergy_cli.live.jobs.submit", "suspend_command", "cli"),
+        "tenants": LazyCommand("synergy_cli.live.cluster.tenants", "tenants_command", "cli"),
         "top": LazyCommand("synergy_cli.live.cluster.top", "top_command", "cli"),
         "usage": LazyCommand("synergy_cli.live.cluster.top", "usage_command", "cli"),
         "when": LazyCommand("synergy_cli.live.jobs.when", "when_command", "cli"),

@@ -31,7 +31,8 @@ from synergy_extender.planning.unwritten import Unwritten
 from synergy_extender.planning.wake import next_wake
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_extender.rounds import Moment, Rounds, Timetable
-from synergy_extender.snapshot.snapshot import build_snapshot, tenants_of
+from synergy_extender.snapshot.snapshot import build_snapshot
+from synergy_extender.tenants.planned import tenants_of
 from synergy_kube import KubeClient
 
 _LOG = logging.getLogger(__name__)
@@ -151,6 +152,7 @@ class PlanningLoop:
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
         self._last_fill = None
+        self._publisher.forget()
 
     async def _wait(self) -> None:
         """Until something changed, and a moment longer, or until it is time."""

@@ -1,7 +1,7 @@
 """What the leader measures: gauges from the cluster's state after each pass, and counts of the changes it wrote."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from synergy_api.resources.training_job import FINISHED
 from synergy_extender.cluster.measured_speeds import errors_of_estimates
@@ -12,7 +12,11 @@ from synergy_extender.cluster.views import JobView
 from synergy_extender.decisions.changes import StatusChange
 from synergy_extender.metrics import Metrics
 from synergy_extender.metrics.jobs import JobMetrics
+from synergy_extender.tenants.uses import TenantUse
 
+MOST_TENANTS = 256
+OTHERS = "(others)"
+"""No Tenant can have this name."""
 _WAITS = (RunState.WAITING, RunState.BACKING_OFF)
 
 
@@ -32,6 +36,20 @@ def measure(metrics: Metrics, state: ClusterState, now: float) -> None:
     metrics.planning.estimated_speeds.set(sum(len(job.status.estimates or ()) for job in jobs))
     errors = [error for job in jobs for error in errors_of_estimates(job)]
     metrics.planning.estimate_error.set(sum(errors) / len(errors) if errors else 0.0)
+
+
+def measure_uses(metrics: JobMetrics, uses: Mapping[str, TenantUse]) -> None:
+    """Set the gauge of each Tenant's GPUs. Tenants beyond `MOST_TENANTS` are counted together under `OTHERS`: each
+    series costs memory in Prometheus."""
+    totals = Counter[tuple[str, str, str]]()
+    for place, name in enumerate(sorted(uses)):
+        use, told = uses[name], name if place < MOST_TENANTS else OTHERS
+        for word in ("guaranteed", "used", "borrowed", "lent", "waiting"):
+            for gpu_type, gpus in getattr(use, word).items():
+                totals[told, gpu_type, word] += gpus
+    metrics.tenant_type_gpus.clear()
+    for labels, gpus in totals.items():
+        metrics.tenant_type_gpus.labels(*labels).set(gpus)
 
 
 def count_change(metrics: Metrics, change: StatusChange, now: float) -> None:

@@ -7,7 +7,7 @@ import pytest
 from support.api_server import manifests as samples
 from synergy_kube import KubeClient
 from synergy_kube.errors import ApiError
-from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS, Resource
+from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, TENANTS, THROUGHPUT_PROFILES, TRAINING_JOBS, Resource
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources")]
 
@@ -252,6 +252,49 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         "spec.profiling.maxGpuPercent",
         101,
         "spec.profiling.maxGpuPercent: Invalid value: 101",
+    ),
+    "guarantee above its limit": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.guarantee",
+        {"T4": 1, "V100": 8},
+        "guarantee must not be above limit, for any GPU type",
+    ),
+    "parent of itself": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.parent",
+        "full",
+        "spec.parent must not be the Tenant itself",
+    ),
+    "guarantee negative": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.guarantee.V100",
+        -1,
+        "spec.guarantee.V100: Invalid value",
+    ),
+    "lending not whole": (TENANTS, samples.FULL_TENANT, "spec.lending.V100", 0.5, "spec.lending.V100: Invalid value"),
+    "limit without measure": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.limit.V100",
+        1 << 21,
+        "spec.limit.V100: Invalid value",
+    ),
+    "too many GPU types": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.borrowing",
+        {f"T{number}": 1 for number in range(17)},
+        "spec.borrowing: Too many: 17: must have at most 16 items",
+    ),
+    "GPU type too long": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.lending",
+        {"T" * 64: 1},
+        "a GPU type has 1 to 63 characters",
     ),
     "profile without matrix": (
         THROUGHPUT_PROFILES,

@@ -242,6 +242,11 @@ FULL_TENANT: Manifest = {
         },
         "default": True,
         "weight": 2.5,
+        "parent": "organisation",
+        "guarantee": {"V100": 8},
+        "limit": {"V100": 16, "T4": 0},
+        "borrowing": {"V100": 4},
+        "lending": {"V100": 2},
         "caps": {"maxWeight": 10.5, "maxNeverPreemptedGPUs": 16, "deadlines": "Allowed"},
     },
 }

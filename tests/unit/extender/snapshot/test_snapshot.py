@@ -31,8 +31,9 @@ from synergy_core.model.config import Mode
 from synergy_core.model.snapshot_format import parse_snapshot, snapshot_document
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import read_pod
-from synergy_extender.snapshot.snapshot import build_snapshot, tenants_of
+from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.snapshot.used_room import OVERDUE_SECONDS
+from synergy_extender.tenants.planned import tenants_of
 
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 3000], "memoryBytes": [GI], "stepsPerSecond": [[1.0], [2.0]]}
 KWOK = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
