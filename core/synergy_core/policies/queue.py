@@ -1,7 +1,7 @@
 """What a policy sees, and what it answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -90,6 +90,13 @@ class Ranking:
     """Where the allocation came from, for policies that have one."""
     isolated: tuple[IsolatedTime, ...] = ()
     """What progress would have taken in isolation, for the policy that measures jobs by it."""
+
+    def led_by(self, head: tuple[str, ...]) -> "Ranking":
+        """The same with these jobs at the head; they are `first` too."""
+        if not head:
+            return self
+        rest = (name for name in self.names if name not in head)
+        return replace(self, names=(*head, *rest), first=tuple(dict.fromkeys([*head, *self.first])))
 
 
 def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:
