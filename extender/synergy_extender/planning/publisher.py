@@ -89,7 +89,7 @@ class Publisher:
         if not objects:
             measure_uses(self._metrics.jobs, {})
             return
-        entitled = entitlements(state.jobs.values(), state.tenancy, now)
+        entitled = entitlements(state.jobs.values(), state.tenancy, now, state.classes)
         tree, tenants = tree_of(state), {key: one.tenant for key, one in entitled.by_job.items()}
         uses = tenant_uses(state, tree, tenants, now)
         measure_uses(self._metrics.jobs, uses)
