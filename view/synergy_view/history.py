@@ -35,7 +35,7 @@ def history(job: SeenJob, events: Iterable[Object]) -> History:
         found.append(Happening(parse_time(job.status.completion_time), job.phase, "the job ended"))
     found += [
         Happening(parse_time(one.at), f"Preempted by {one.rule}", f"run {one.run}: {one.text}")
-        for one in job.status.preemptions
+        for one in job.status.preemptions or ()
     ]
     for event in events:
         involved = event.get("regarding") or event.get("involvedObject") or {}

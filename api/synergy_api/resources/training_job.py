@@ -268,9 +268,9 @@ class TrainingJobStatus(ApiModel):
     restriction: Restriction | None = None
     marks: Marks | None = None
     preemptions: Annotated[
-        list[PreemptionRecord],
+        list[PreemptionRecord] | None,
         Field(max_length=MOST_PREEMPTIONS, description="The newest runs that plans ended, with the rule."),
-    ] = []
+    ] = None
     estimates: Annotated[
         list[SpeedEstimate] | None,
         Field(max_length=64, description="Throughputs that plans use and that were not measured, by GPU type."),

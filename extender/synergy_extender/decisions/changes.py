@@ -51,7 +51,7 @@ class StatusChange:
     @property
     def new_preemption(self) -> PreemptionRecord | None:
         """The preemption that the change records."""
-        before, after = self.job.status.preemptions, self.preemptions
+        before, after = self.job.status.preemptions or (), self.preemptions
         return after[-1] if after and (not before or before[-1] != after[-1]) else None
 
 
@@ -81,7 +81,7 @@ class Draft:
             status.late,
             status.estimates,
             status.restriction,
-            list(status.preemptions),
+            list(status.preemptions or ()),
         )
 
     @property

@@ -15,7 +15,7 @@ _HOUR_S = 3600.0
 
 def preempted_s(job: JobView, now: float) -> tuple[float, ...]:
     """When plans ended runs of the job within the last hour, Unix time. Clocks that were ahead count as now."""
-    moments = (min(now, parse_time(one.at)) for one in job.status.preemptions if one.rule != "Node")
+    moments = (min(now, parse_time(one.at)) for one in job.status.preemptions or () if one.rule != "Node")
     return tuple(moment for moment in moments if moment > now - _HOUR_S)
 
 

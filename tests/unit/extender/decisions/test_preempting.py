@@ -78,7 +78,7 @@ def test_a_profile_run_or_one_that_never_had_its_gpus_is_not_recorded() -> None:
 def test_a_record_of_a_job_that_stays_is_written_again_with_the_rest() -> None:
     status = {"phase": "Queued", "preemptions": BEFORE}
     view = job("waits", status=status)
-    change = StatusChange(view, ChangeKind.QUEUE, None, None, preemptions=view.status.preemptions)
+    change = StatusChange(view, ChangeKind.QUEUE, None, None, preemptions=view.status.preemptions or ())
     assert body_of(view, change)["status"]["preemptions"] == BEFORE
     assert replace(change, preemptions=()).new_preemption is None
     assert key("waits") == view.key
