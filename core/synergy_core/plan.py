@@ -18,6 +18,7 @@ from synergy_core.model.cluster import nodes_of
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Snapshot
+from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
 from synergy_core.selection.colocation_groups import NO_GROUPS, CoLocationGroups, candidate_groups, colocation_groups
@@ -64,6 +65,8 @@ def _planned(
     grouping = Grouping(planned, memory.pools, config, memory.speeds)
     pairs = Combinations(grouping, memory.pairs) if shares_by_matrix(config) else None
 
+    tenants = TenantTree(snapshot.tenants)
+
     # 4. The policy: which jobs should run, in order, with the GPU types that each may use.
     ranking = rank(
         planned,
@@ -73,11 +76,14 @@ def _planned(
         grouping=grouping,
         pairs=pairs,
         solutions=memory.solutions,
+        tenants=tenants,
     ).led_by(head)
 
     # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
     kept = out_of_reach(job_index.running, config.mode)
-    groups, outcome = _placed(planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas)
+    groups, outcome = _placed(
+        planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas, tenants=tenants
+    )
 
     # 7. The answer, with why the other jobs wait.
     return ranking.names, answer(
@@ -110,6 +116,7 @@ def _placed(
     grouping: Grouping,
     kept: Mapping[str, Allocation],
     quotas: Quotas,
+    tenants: TenantTree,
 ) -> tuple[CoLocationGroups, Outcome]:
     """Steps 5 and 6: selects and places the queue of `ranking`.
 
@@ -131,16 +138,27 @@ def _placed(
             wants_shared=grouping.wants_shared,
             pods_matter=quotas.pods_matter,
         )
-        outcome = MECHANISMS[config.mechanism](_round(queue, pools, config, quotas))
+        outcome = MECHANISMS[config.mechanism](
+            _round(queue, pools, config, ranking, quotas=quotas, tenants=tenants.with_groups(groups.members_by_name))
+        )
         unassigned = groups.unassigned(*_assigned_and_idle(outcome, pools), outcome.full) if candidates else ()
         if not unassigned:
             return groups, outcome
         candidates = [one for one in candidates if frozenset(job.name for job in one.jobs) not in unassigned]
 
 
-def _round(queue: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
-    gpus = sum(sum(pool.gpus) for pool in pools)
-    return Round(queue, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
+def _round(
+    queue: SchedulingQueue,
+    pools: Sequence[Pool],
+    config: PlanConfig,
+    ranking: Ranking,
+    *,
+    quotas: Quotas,
+    tenants: TenantTree,
+) -> Round:
+    profile_gpus = sum(sum(pool.gpus) for pool in pools) * config.profile_gpu_percent // 100
+    fair = tenants.guarantees and ranking.preempts and not ranking.divides and not ranking.strict
+    return Round(queue, pools, config.mode, profile_gpus, config.explain, quotas, tenants, fair)
 
 
 def _assigned_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:

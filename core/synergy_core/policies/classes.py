@@ -37,9 +37,9 @@ def by_class(ranking: Ranking, jobs: Sequence[Job], *, across: bool) -> Ranking:
         for at, name in zip(theirs, in_order, strict=True):
             names[at] = name
     moved = [(new, old) for new, old in zip(names, ranking.names, strict=True) if new != old]
-    if not moved:
+    if not moved and not across:
         return ranking
-    return replace(ranking, names=tuple(names), types=_types(ranking.types, moved))
+    return replace(ranking, names=tuple(names), types=_types(ranking.types, moved), strict=across)
 
 
 def _types(types: Mapping[str, tuple[str, ...]], moved: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from synergy_core.colocation.grouping import Grouping
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Snapshot
+from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.policies import POLICIES
 from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.policies.classes import by_class
@@ -40,6 +41,7 @@ def rank(
     grouping: Grouping,
     pairs: Pairs | None,
     solutions: Solutions,
+    tenants: TenantTree,
 ) -> Ranking:
     """Promoted jobs, profile runs by arrival, then the policy's order with classes above it."""
     queue = Queue(
@@ -55,6 +57,7 @@ def rank(
         prices=_prices(pools),
         speed_parts=speeds.speed_parts if config.placement_sensitive else lambda _: {},
         tenants=snapshot.tenants,
+        tree=tenants,
         solutions=solutions,
         pairs=pairs,
     )
