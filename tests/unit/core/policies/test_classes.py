@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.planner.planning import holding, job, node
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.snapshot import Job, Snapshot
+from synergy_core.model.snapshot import Job, Snapshot, Tenant
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.policies.classes import by_class
@@ -133,3 +133,20 @@ def test_a_policy_that_preempts_nobody_orders_by_class_only(policy: str) -> None
     assert full.preempted == ()
     free = plan(Snapshot(nodes=(node("n", 2),), jobs=jobs, now=100.0), _config(policy))
     assert {one.job for one in free.allocations} == {"runs", "high"}
+
+
+def test_across_tenants_a_guarantee_is_stronger_than_a_class_and_what_is_lent_goes_by_class() -> None:
+    tenants = (Tenant("red", guarantee={"V100": 1}), Tenant("blue"))
+    jobs = (
+        job("red-low", tenant="red", priority=-5), job("red-more", tenant="red", priority=-5),
+        job("blue-a", tenant="blue", priority=9, arrival_s=3.0),
+        job("blue-b", tenant="blue", priority=9, arrival_s=4.0),
+    )  # fmt: skip
+
+    def runs(gpus: int, *, across: bool) -> set[str]:
+        snapshot = Snapshot(nodes=(node("n", gpus),), jobs=jobs, now=100.0, tenants=tenants)
+        return {one.job for one in plan(snapshot, _config("fifo", across=across)).allocations}
+
+    assert runs(1, across=True) == {"red-low"}
+    assert runs(3, across=True) == {"red-low", "blue-a", "blue-b"}
+    assert runs(2, across=False) == {"red-low", "blue-a"}
