@@ -140,8 +140,9 @@ class TenantSpec(ApiModel):
         Field(
             gt=1e-6,
             le=1e6,
-            description="The tenant's share beside those of its siblings, for the policy hierarchical. "
-            "A weight in the SchedulingPolicy's spec.tenants is stronger.",
+            description="The tenant's share beside those of its siblings: of the cluster under the policy "
+            "hierarchical, of what is lent where tenants have guarantees. A weight in the SchedulingPolicy's "
+            "spec.tenants is stronger.",
         ),
     ] = 1.0
     parent: Annotated[

@@ -30,7 +30,7 @@ from synergy_extender.planning.policy import PolicyInForce, history_of
 from synergy_extender.snapshot.entitlements import Entitlements, entitlements, never_preempted_gpus
 from synergy_extender.tenants.meters import UseMeters
 from synergy_extender.tenants.statuses import TenantCounts, TenantFacts, only_hours_differ, tenant_statuses
-from synergy_extender.tenants.uses import tenant_uses, tree_of
+from synergy_extender.tenants.uses import TenantUse, tenant_uses, tree_of
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, TENANTS, Resource
@@ -89,13 +89,8 @@ class Publisher:
         if not objects:
             measure_uses(self._metrics.jobs, {})
             return
-        entitled = entitlements(state.jobs.values(), state.tenancy, now, state.classes)
-        tree, tenants = tree_of(state), {key: one.tenant for key, one in entitled.by_job.items()}
-        uses = tenant_uses(state, tree, tenants, now)
+        uses, statuses = await asyncio.to_thread(self._tenants, objects, state, now)
         measure_uses(self._metrics.jobs, uses)
-        hours = self._meters.count(objects, uses, now)
-        facts = TenantFacts(state.tenancy, tree, _tenant_counts(state, entitled, now), uses, hours)
-        statuses = tenant_statuses(objects, facts, now)
         least_s = max(_COUNTS_EVERY_S, len(objects) / _TENANT_WRITES_PER_S)
         for item, status in _with(objects, statuses):
             name = str(item["metadata"]["name"])
@@ -104,6 +99,17 @@ class Publisher:
             if waited or news(item, status.conditions) is not None:
                 self._counted_at[name] = now
                 await self._write(TENANTS, item, status, now)
+
+    def _tenants(
+        self, objects: list[Object], state: ClusterState, now: float
+    ) -> tuple[dict[str, TenantUse], dict[str, TenantStatus]]:
+        """What each Tenant uses, and the statuses that have changed: tenths of a second for 10,000 jobs."""
+        entitled = entitlements(state.jobs.values(), state.tenancy, now, state.classes)
+        tree, tenants = tree_of(state), {key: one.tenant for key, one in entitled.by_job.items()}
+        uses = tenant_uses(state, tree, tenants, now)
+        hours = self._meters.count(objects, uses, now)
+        facts = TenantFacts(state.tenancy, tree, _tenant_counts(state, entitled, now), uses, hours)
+        return uses, tenant_statuses(objects, facts, now)
 
     async def _write(
         self,

@@ -48,12 +48,14 @@ def tenant_uses(state: ClusterState, tree: TenantTree, tenants: Mapping[Key, str
     types = {node.gpu_type for node in state.capacities if node.gpu_type}
     used = {name: Counter[str]() for name in tree.tenants}
     waiting = {name: Counter[str]() for name in tree.tenants}
+    shared: set[tuple[str, frozenset[str]]] = set()
     for key, job in state.jobs.items():
-        held, wanted = gpus_held(job), _wanted_type(job, types, now)
+        held, wanted, group = gpus_held(job), _wanted_type(job, types, now), _group(job)
         for name in tree.upwards(tenants.get(key, "")) if held or wanted else ():
             if name in used:
-                used[name].update(held)
+                used[name].update(held if not group or (name, group) not in shared else {})
                 waiting[name].update({wanted: job.spec.gpus} if wanted else {})
+                shared.add((name, group))
     guaranteed = {name: one.guarantee for name, one in tree.tenants.items()}
     lent = _lent(tree, guaranteed, used, _free(state))
     return {
@@ -69,11 +71,19 @@ def tenant_uses(state: ClusterState, tree: TenantTree, tenants: Mapping[Key, str
 
 
 def gpus_held(job: JobView) -> Gpus:
-    """GPUs of the job's open run, by type. A GPU that jobs share counts for each of them."""
+    """GPUs of the job's open run, by type."""
     allocation = open_run(job)
     if allocation is None:
         return {}
     return _positive({allocation.gpu_type: sum(share.gpus for share in allocation.workers)})
+
+
+def _group(job: JobView) -> frozenset[str]:
+    """The jobs that share its GPUs as planned, itself among them; empty if it has its GPUs alone. A tenant holds a GPU
+    once, however many of its jobs share it."""
+    allocation = open_run(job)
+    partners = allocation.shared_gpu.asked if allocation is not None and allocation.shared_gpu is not None else []
+    return frozenset((str(job.key), *partners)) if partners else frozenset()
 
 
 def _wanted_type(job: JobView, types: Iterable[str], now: float) -> str:

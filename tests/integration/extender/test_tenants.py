@@ -14,18 +14,19 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
+from support import recorded
 from support.extender.world import TOLERATIONS, Replica
 from support.operator.stage import Stage, running_operator, template
 from support.programs import run
 from support.waiting import eventually
 from synergy_kube import KubeClient
-from synergy_kube.resources import GPU_POOLS, NAMESPACES, TENANTS
+from synergy_kube.resources import GPU_POOLS, NAMESPACES, NODES, TENANTS
 
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
 RARE = "RARE"
-NODES = ("fake-v100-021", "fake-v100-022")
+HOSTS = ("fake-v100-021", "fake-v100-022")
 
 
 class Team(Stage):
@@ -113,7 +114,7 @@ class Tree:
 @pytest_asyncio.fixture(scope="module")
 async def rare(kube: KubeClient, extender: Replica) -> AsyncIterator[None]:
     """A pool of one node with a type of its own."""
-    selector = {"kubernetes.io/hostname": NODES[0]}
+    selector = {"kubernetes.io/hostname": HOSTS[0]}
     await kube.create(GPU_POOLS, {"metadata": {"name": "rare"}, "spec": {"nodeSelector": selector, "gpuType": RARE}})
     yield
     await kube.delete(GPU_POOLS, "rare")
@@ -181,11 +182,15 @@ async def test_guarantees_above_the_cluster_are_told_and_follow_its_nodes(tree: 
     message = await tree.condition("a", "GuaranteeKept", "GuaranteesAboveCluster")
     assert "all tenants are guaranteed 12 RARE together, and the cluster has 8" in message
     assert (await tree.says("a", guaranteed={RARE: 8}))["summary"] == {"guaranteed": "8 RARE"}
-    second = {"nodeSelector": {"kubernetes.io/hostname": NODES[1]}, "gpuType": RARE}
+    second = {"nodeSelector": {"kubernetes.io/hostname": HOSTS[1]}, "gpuType": RARE}
     await kube.create(GPU_POOLS, {"metadata": {"name": "rare-second"}, "spec": second})
     try:
         await tree.condition("a", "GuaranteeKept", "GuaranteeCovered")
         await tree.says("a", guaranteed={RARE: 12})
+        await kube.merge_patch(NODES, HOSTS[1], {"spec": {"unschedulable": True}})
+        await tree.condition("a", "GuaranteeKept", "GuaranteesAboveCluster")
+        await kube.merge_patch(NODES, HOSTS[1], {"spec": {"unschedulable": False}})
+        await tree.condition("a", "GuaranteeKept", "GuaranteeCovered")
     finally:
         await kube.delete(GPU_POOLS, "rare-second")
     await tree.condition("a", "GuaranteeKept", "GuaranteesAboveCluster")
@@ -208,6 +213,12 @@ async def test_the_status_counts_what_runs_and_waits_and_kubectl_shows_it(
     assert "6 RARE" in table
     shown = json.loads(await ask(devcluster, "tenants", "-o", "json"))
     rows = {row["tenant"]: row for row in shown}
+    recorded.record(
+        "tenants",
+        "kubectl synergy tenants",
+        await ask(devcluster, "tenants"),
+        {tree.prefix: "acme-research", RARE: "A100"},
+    )
     assert rows[tree.name("blue")]["borrowed"] == {RARE: 4}
     assert [rows[tree.name(short)]["level"] for short in ("org", "red", "blue")] == [0, 1, 1]
     words = await ask(devcluster, "why", "waits", "-n", blue.namespace)
@@ -221,3 +232,54 @@ async def test_the_status_counts_what_runs_and_waits_and_kubectl_shows_it(
     await blue.wants("another", 1)  # counts are written again once something else has changed
     hours = await eventually(counted, seconds=30, what="GPU-hours", every=0.2)
     assert hours["day"] == hours["week"]
+
+
+async def test_a_tenant_below_its_guarantee_gets_its_gpus_at_a_round_s_end_from_the_largest_borrower(
+    tree: Tree, red: Team, blue: Team, green: Team
+) -> None:
+    """First in, first out would leave the jobs that came first where they are."""
+    await tree.write("red", namespaces=[red.namespace], guarantee={RARE: 4})
+    await tree.write("blue", namespaces=[blue.namespace])
+    await tree.write("green", namespaces=[green.namespace])
+    for team, name, gpus in ((blue, "large", 4), (blue, "small", 1), (green, "other", 3)):
+        await team.wants(name, gpus)
+        await team.runs(name)
+    await tree.says("red", lent={RARE: 4})
+    await tree.says("blue", borrowed={RARE: 5})
+    await red.wants("owns", 4)
+    status = await red.runs("owns")
+    assert status["allocation"]["workers"][0]["gpus"] == 4
+    assert status["service"]["run"] == 1
+    large = (await blue.job("large"))["status"]
+    assert large["service"]["preemptions"] == 1
+    assert large["service"]["last"]["outcome"] == "Yielded"
+    assert undisturbed(await green.job("other")), "the smaller borrower keeps its GPUs"
+    assert undisturbed(await blue.job("small"))
+    await tree.says("red", used={RARE: 4}, borrowed={}, lent={})
+    await tree.says("blue", used={RARE: 1}, waiting={RARE: 4})
+
+
+async def test_a_limit_holds_though_gpus_are_free_and_is_told(
+    tree: Tree, red: Team, devcluster: synergy_devcluster.Cluster
+) -> None:
+    await tree.write("red", namespaces=[red.namespace], limit={RARE: 4})
+    await red.wants("first", 3)
+    await red.runs("first")
+    await red.wants("second", 2)
+
+    async def told() -> str:
+        queue = ((await red.job("second")).get("status") or {}).get("queue") or {}
+        return str(queue.get("message", "")) if queue.get("reason") == "TenantLimit" else ""
+
+    message = await eventually(told, seconds=30, what="the limit to be told", every=0.1)
+    assert f"tenant {tree.name('red')} may hold 4 of the {RARE} GPUs and has 3, and the job needs 2" in message
+    words = await ask(devcluster, "why", "second", "-n", red.namespace)
+    assert "TenantLimit" in words
+    await tree.kube.merge_patch(TENANTS, tree.name("red"), {"spec": {"limit": {RARE: 5}}})
+    await red.runs("second")
+
+
+def undisturbed(job: Json) -> bool:
+    """Whether the job is still in its first run."""
+    service = job["status"]["service"]
+    return (service["run"], service.get("preemptions", 0)) == (1, 0)

@@ -85,6 +85,17 @@ def test_runs_that_leave_still_count_and_ended_and_suspended_jobs_do_not() -> No
     assert uses([leaving, ended, held])["a"] == TenantUse(guaranteed={"V100": 4}, used={"V100": 2})
 
 
+def test_a_gpu_that_jobs_share_counts_once_for_each_tenant() -> None:
+    names = ["a/one", "a/two", "b/three"]
+
+    def shares(namespace: str, name: str) -> JobView:
+        partners = [one for one in names if one != f"{namespace}/{name}"]
+        return runs(namespace, 1, name, sharedGpu={"asked": partners})
+
+    found = uses([shares("a", "one"), shares("a", "two"), shares("b", "three")])
+    assert [found[name].used for name in ("a", "b", "org")] == [{"V100": 1}] * 3
+
+
 def test_a_cordoned_node_counts_while_a_job_holds_it() -> None:
     node = node_object("n1", unschedulable=True)
     assert cluster_gpus(cluster([node])) == {}
