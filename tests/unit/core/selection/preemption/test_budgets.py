@@ -44,9 +44,14 @@ def clusters(draw: st.DrawFn) -> Snapshot:
             "preempted_s": tuple(draw(st.lists(st.sampled_from((NOW - 4000.0, NOW - 100.0)), max_size=2))),
         }
         jobs.append(_runs(name, gpus, **more) if runs else job(name, gpus, **more))
+    red, blue = draw(st.sampled_from((0, 0, 1, 3))), draw(st.sampled_from((None, None, 1)))
     tenants = tuple(
         replace(
-            tenant, preemptions_per_hour=draw(st.sampled_from((None, 0, 1, 2, 9))), preempted=draw(st.integers(0, 1))
+            tenant,
+            preemptions_per_hour=draw(st.sampled_from((None, 0, 1, 2, 9))),
+            preempted=draw(st.integers(0, 1)),
+            guarantee={"V100": red} if red and tenant.name in ("org", "red") else {},
+            limit={"V100": blue} if blue and tenant.name == "blue" else {},
         )
         for tenant in TREE
     )
