@@ -102,7 +102,7 @@ unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto
 
 properties: setup ## the planner's promises on a thousand random clusters each; allocations against a second solver
-	$(BIN)/pytest tests/unit/core/test_promises.py tests/unit/core/policies/allocation/test_against_a_second_solver.py -n auto --hypothesis-profile=many
+	$(BIN)/pytest tests/unit/core/test_promises.py tests/unit/core/selection/tenancy tests/unit/core/policies/allocation/test_against_a_second_solver.py -n auto --hypothesis-profile=many
 
 coverage: setup ## the pure tests with coverage of lines and branches
 	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered

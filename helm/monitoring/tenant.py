@@ -10,7 +10,9 @@ _BY_TYPE = "{{tenant}} {{gpu_type}}"
 
 def build() -> dashboard.Dashboard:
     """The dashboard of tenants."""
-    made = page("kube-synergy-tenants", "kube-synergy / Tenants", "What does each tenant hold, want, borrow, lend and wait for?")
+    made = page(
+        "kube-synergy-tenants", "kube-synergy / Tenants", "What does each tenant hold, want, borrow, lend and wait for?"
+    )
     made = made.with_variable(tenants())
     held, of_all = f'{_CHOSEN}, use="held"', 'use="held"'
     for panel in (

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from synergy_core.model.pool import Pool, Reservation, Reservations
 from synergy_core.model.snapshot import Placement, QuotaDraw
+from synergy_core.model.tenant_tree import Path
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import QuotaLedger, Use
 from synergy_core.selection.round import Round
@@ -46,6 +47,8 @@ class KeptPlaces(ABC):
         """Places of running jobs that the walk has not come to."""
         self._displaceable: dict[str, list[QueueEntry]] = {pool.gpu_type: [] for pool in round_.pools}
         """Running jobs that may be displaced, in the order of the queue; those no longer in `_held` are past."""
+        self._lines: dict[str, dict[Path, list[QueueEntry]]] = {pool.gpu_type: {} for pool in round_.pools}
+        """The same by tenant, where there are any."""
         self._undecided = {pool.gpu_type: 0 for pool in round_.pools}
         """GPUs of open nodes in kept places that are not certain."""
         self.displaced = 0
@@ -58,6 +61,9 @@ class KeptPlaces(ABC):
         for entry in self._round.queue.running:
             if self._may_be_displaced(entry) and entry.held is not None:
                 self._displaceable[entry.held.pool.gpu_type].append(entry)
+                if self._round.tenants:
+                    path = self._round.tenants.paths(entry.job)[0]
+                    self._lines[entry.held.pool.gpu_type].setdefault(path, []).append(entry)
         self._hold_places([entry for entry in self._round.queue.running if entry.held is not None])
         for entry, reservation in self._held.items() if self._round.tenants else ():
             if not self._may_be_displaced(entry):
@@ -229,8 +235,12 @@ class KeptPlaces(ABC):
         """Jobs that may be displaced for the entry on the pool, in that order."""
         if not self._round.tenants:
             return self._below(entry, pool)
-        kept = [victim for victim in self._displaceable[pool.gpu_type] if self._is_kept_on(victim, pool)]
-        return Victims(self.tenants, self._round, preempts=self._displaces).of(entry, kept)
+        lines = self._lines[pool.gpu_type].values()
+        for line in lines:
+            while line and line[-1] not in self._held:
+                line.pop()
+        victims = Victims(self.tenants, self._round, preempts=self._displaces)
+        return victims.of(entry, lines, lambda victim: self._is_kept_on(victim, pool))
 
     def _below(self, entry: QueueEntry, pool: Pool) -> Iterable[QueueEntry]:
         """Jobs below the entry that may be displaced on the pool, from the end of the queue up."""

@@ -17,6 +17,11 @@ _KNOWN: Final = {
     "admissionChecks": "has no counterpart",
     "namespaceSelector": "its LocalQueues say which namespaces belong to the Tenant",
 }
+_USUAL: Final = {
+    "queueingStrategy": "BestEffortFIFO",
+    "stopPolicy": "None",
+    "flavorFungibility": {"whenCanBorrow": "Borrow", "whenCanPreempt": "TryNextFlavor"},
+}
 
 
 class Kueue:
@@ -89,7 +94,7 @@ class Kueue:
             draft.spec["namespaceSelector"] = selector
         else:
             draft.set_namespaces(namespaces, link="no LocalQueue names the ClusterQueue")
-        fields.tell_rest(draft, _KNOWN)
+        fields.tell_rest(draft, _KNOWN, _USUAL)
         return draft
 
     def _cohort(self, tenant: str) -> Draft:
@@ -107,7 +112,7 @@ class Kueue:
         weight = fields.within("fairSharing").take("weight")
         if weight is not None:
             draft.set_weight(weight, "spec.fairSharing.weight")
-        fields.tell_rest(draft, _KNOWN)
+        fields.tell_rest(draft, _KNOWN, _USUAL)
         return draft
 
     def _quotas(self, fields: Fields, draft: Draft) -> None:

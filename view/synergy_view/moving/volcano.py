@@ -50,7 +50,7 @@ def _queue(item: Object, choices: Choices, *, leaf: bool) -> Draft:
         draft.set_namespaces(
             choices.namespaces.get(name, ()), link="jobs name a Volcano queue, a Tenant has namespaces"
         )
-    fields.tell_rest(draft, _KNOWN)
+    fields.tell_rest(draft, _KNOWN, {"dequeueStrategy": "traverse"})
     return draft
 
 

@@ -112,10 +112,11 @@ class Fields:
         """The path of a field."""
         return f"{self._path}.{name}"
 
-    def tell_rest(self, draft: Draft, known: Mapping[str, str]) -> None:
-        """A remark about each field that was not read: what is known of it, else that it has no counterpart."""
+    def tell_rest(self, draft: Draft, known: Mapping[str, str], usual: Mapping[str, Any] | None = None) -> None:
+        """A remark about each field that was not read: what is known of it, else that it has no counterpart. Nothing is
+        said of a value that is `usual`: an API server has written it, and kube-synergy does the same."""
         for name, value in self._left.items():
-            if value not in (None, {}, []):
+            if value not in (None, {}, [], (usual or {}).get(name)):
                 draft.remark(self.path(name), known.get(name, "has no counterpart"))
 
 

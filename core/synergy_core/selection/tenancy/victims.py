@@ -1,8 +1,7 @@
 """Which running jobs lose their places for a newcomer, where tenants have guarantees or limits."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from synergy_core.model.tenant_tree import Path
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.round import Round
 from synergy_core.selection.tenancy.ledger import BORROWS, TenantLedger
@@ -16,22 +15,34 @@ class Victims:
         self._round = round_
         self._preempts = preempts
 
-    def of(self, newcomer: QueueEntry, kept: Iterable[QueueEntry]) -> Iterator[QueueEntry]:
-        """Of jobs that keep a place on one pool, those that may be displaced for the newcomer.
+    def of(
+        self, newcomer: QueueEntry, lines: Iterable[Sequence[QueueEntry]], is_kept: Callable[[QueueEntry], bool]
+    ) -> Iterator[QueueEntry]:
+        """Of jobs on one pool, by tenant in the order of the queue, those that may be displaced for the newcomer.
 
         First of the tenant that borrows most, and of its jobs the lowest in the queue. What tenants borrow is looked up
-        again after each: the caller takes it away.
+        again after each: the caller takes it away. Jobs that keep no place there (`is_kept`) are left out.
         """
-        lines: dict[Path, list[QueueEntry]] = {}
-        for victim in kept:
-            lines.setdefault(self._tenants.tree.paths(victim.job)[0], []).append(victim)
-        while lines:
-            open_ = [line for line in lines.values() if self.may_be(newcomer, line[-1])]
-            if not open_:
-                return
-            line = max(open_, key=lambda one: (self._borrowed(one[-1], newcomer), one[-1].rank))
-            yield line.pop()
-            lines = {path: left for path, left in lines.items() if left}
+        by_index = list(lines)
+        ends = {index: len(line) for index, line in enumerate(by_index)}
+        while ends:
+            open_ = []
+            for index in list(ends):
+                line, end = by_index[index], ends[index]
+                while end and not is_kept(line[end - 1]):
+                    end -= 1
+                ends[index] = end
+                if end and self.may_be(newcomer, line[end - 1]):
+                    open_.append(index)
+                else:
+                    del ends[index]
+            if open_:
+                most = max(open_, key=lambda one: self._order(by_index[one][ends[one] - 1], newcomer))
+                ends[most] -= 1
+                yield by_index[most][ends[most]]
+
+    def _order(self, victim: QueueEntry, newcomer: QueueEntry) -> tuple[tuple[float, ...], int]:
+        return self._borrowed(victim, newcomer), victim.rank
 
     def may_be(self, newcomer: QueueEntry, victim: QueueEntry) -> bool:
         """Whether the victim may be displaced for the newcomer."""

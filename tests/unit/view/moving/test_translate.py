@@ -134,6 +134,12 @@ class TestKueue:
         assert "namespaceSelector" not in specs(found)["q"]
         assert "name them with --namespace q=NAMESPACE" in said(found)
 
+    def test_what_the_api_server_adds_by_itself_is_not_remarked(self) -> None:
+        usual = {"queueingStrategy": "BestEffortFIFO", "stopPolicy": "None", "admissionChecks": []}
+        fungible = {"whenCanBorrow": "Borrow", "whenCanPreempt": "TryNextFlavor"}
+        found = translate([self.queue(**usual, flavorFungibility=fungible)], Choices({"gpus": "V100"}, {"q": ("n",)}))
+        assert remarks(found) == [("ClusterQueue q", "")], "but that nothing is shared"
+
     def test_a_local_queue_of_no_cluster_queue_is_told(self) -> None:
         lost = {
             "apiVersion": "kueue.x-k8s.io/v1beta1",

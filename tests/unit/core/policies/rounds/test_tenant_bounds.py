@@ -126,7 +126,7 @@ def test_a_job_that_keeps_its_gpus_leaves_less_of_a_limit() -> None:
 
 
 @pytest.mark.parametrize("policy", PROGRAMMES)
-def test_max_min_and_others_pay_for_a_guarantee_no_more_than_they_must(policy: str) -> None:
+def test_a_guarantee_costs_no_gpu_time(policy: str) -> None:
     """Without the guarantee the owner's one job would have the same as each of the guest's eight."""
     jobs = [Job(name="o", gpus=4, tenant="owner", steps_total=100, measured={"V100": 1.0})]
     jobs += [Job(name=f"g{n}", gpus=1, tenant="guest", steps_total=100, measured={"V100": 1.0}) for n in range(8)]

@@ -13,7 +13,7 @@ from support.planner.snapshots import later
 from support.planner.tenants import NAMES, Tenants, trees
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.answer import Plan
-from synergy_core.model.config import PlanConfig
+from synergy_core.model.config import PlanConfig, PriorityQueues
 from synergy_core.model.snapshot import Job, Snapshot, Tenant
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
@@ -254,6 +254,19 @@ def test_within_a_department_teams_lend_to_each_other_before_others_borrow() -> 
         Snapshot(nodes=(node(8),), jobs=tuple(jobs), tenants=tenants), PlanConfig(policy="las", mechanism="tune")
     )
     assert Counter(one.job[:-1] for one in result.allocations) == {"busy": 7, "guest": 1}
+
+
+def test_promoted_jobs_come_first_among_borrowers_and_not_before_guarantees() -> None:
+    """The bound on waiting holds for what is lent: the promoted job's tenant borrows most, and yet it starts."""
+    tenants = (Tenant("owner", guarantee={"V100": 2}),)
+    waited = jobs_of("much", 1, attained_gpu_s=100.0, waiting_s=1e6, started_s=-1e6)[0]
+    running = [replace(job, name=f"other{n}", running=None) for n, job in enumerate(jobs_of("much", 2))]
+    jobs = [waited, *running, *jobs_of("little", 4), *jobs_of("owner", 2)]
+    snapshot = Snapshot(nodes=(node(3),), jobs=tuple(jobs), tenants=tenants, now=10.0)
+    queues = PriorityQueues(thresholds_gpu_s=(2.0,), promote_knob=0.5)
+    result = plan(snapshot, PlanConfig(policy="2d-las", mechanism="tune", queues=queues))
+    assert result.promoted == ("much0",)
+    assert {one.job for one in result.allocations} == {"much0", "owner0", "owner1"}
 
 
 def test_without_guarantees_limits_leave_the_policys_order_as_it_is() -> None:
