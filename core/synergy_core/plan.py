@@ -22,12 +22,14 @@ from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
 from synergy_core.selection.colocation_groups import NO_GROUPS, CoLocationGroups, candidate_groups, colocation_groups
+from synergy_core.selection.preemption.budgets import out_of_budget
 from synergy_core.selection.preemption_protection import least_run_s, protected
 from synergy_core.selection.quotas import Quotas
 from synergy_core.selection.round import Round
 from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
 from synergy_core.throughput.skew import PackRules
+from synergy_core.urgent import with_urgent
 
 
 def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -> Plan:
@@ -39,7 +41,16 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     """
     check(config)
     memory = memory or Memory()
+    names, planned = _planned(snapshot, config, memory)
+    return with_urgent(
+        snapshot, config, names, planned, lambda reduced, head: _planned(reduced, config, memory, head)[1]
+    )
 
+
+def _planned(
+    snapshot: Snapshot, config: PlanConfig, memory: Memory, head: tuple[str, ...] = ()
+) -> tuple[tuple[str, ...], Plan]:
+    """The queue, and the plan, with these jobs at the head of the queue."""
     # 1. The cluster: nodes by GPU type, with the capacity left.
     memory.begin(nodes_of(snapshot, config.mode), config.demand_tolerance, PackRules.of(config))
 
@@ -66,7 +77,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         pairs=pairs,
         solutions=memory.solutions,
         tenants=tenants,
-    )
+    ).led_by(head)
 
     # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
     kept = out_of_reach(job_index.running, config.mode)
@@ -75,7 +86,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     )
 
     # 7. The answer, with why the other jobs wait.
-    return answer(
+    return ranking.names, answer(
         snapshot,
         config,
         ranking=ranking,
@@ -114,6 +125,7 @@ def _placed(
     """
     pools = memory.pools
     young = protected(snapshot.jobs, snapshot.now, config)
+    young |= out_of_budget(snapshot, config, ranking.names, young)
     candidates: Sequence[Candidate] = candidate_groups(snapshot, ranking, config, grouping, protected=young)
     while True:
         groups = colocation_groups(snapshot, ranking, pools, config, candidates)
@@ -145,7 +157,7 @@ def _round(
     tenants: TenantTree,
 ) -> Round:
     profile_gpus = sum(sum(pool.gpus) for pool in pools) * config.profile_gpu_percent // 100
-    fair = tenants.guarantees and ranking.preempts and not ranking.divides
+    fair = tenants.guarantees and ranking.preempts and not ranking.divides and not ranking.strict
     return Round(queue, pools, config.mode, profile_gpus, config.explain, quotas, tenants, fair)
 
 

@@ -10,6 +10,7 @@ class Reason(StrEnum):
     TENANT_NOT_NAMED = "TenantNotNamed"
     TENANT_REFUSED = "TenantRefused"
     TENANT_CAPPED = "TenantCapped"
+    PRIORITY_CLASS_UNKNOWN = "PriorityClassUnknown"
     FIELDS_OVERRIDDEN = "FieldsOverridden"
     INVALID_SPEC = "InvalidSpec"
     SPEC_TOO_LARGE = "SpecTooLarge"
@@ -69,6 +70,7 @@ class Reason(StrEnum):
     CONTAINER_NOT_CREATED = "ContainerNotCreated"
     WORKERS_RUNNING = "WorkersRunning"
     YIELDING = "Yielding"
+    PREEMPTED = "Preempted"
     FINISHED = "Finished"
 
     WORKERS_SUCCEEDED = "WorkersSucceeded"

@@ -91,6 +91,24 @@ class TenantCaps(ApiModel):
         Literal["Allowed", "Denied"],
         Field(description="Whether plans go by spec.slo.deadline of the tenant's jobs."),
     ] = "Denied"
+    max_priority: Annotated[
+        int,
+        Field(
+            ge=-(1 << 31),
+            le=1_000_000_000,
+            description="Largest value of a job's PriorityClass. Plans count a larger one as this, or as the "
+            "cluster's default class where that is larger, and as not urgent.",
+        ),
+    ] = 0
+    max_preemptions_per_hour: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=1 << 20,
+            description="Preemption budget: plans end at most so many runs of the tenant's jobs within an hour, those "
+            "of its children included. By default there is no such budget.",
+        ),
+    ] = None
 
 
 class TenantSpec(ApiModel):

@@ -1,7 +1,7 @@
 """What a policy sees, and what it answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -85,6 +85,8 @@ class Ranking:
     any idle GPUs. Jobs that are missing decide themselves."""
     divides: bool = False
     """It divides the time on GPUs among all jobs and tenants; else it only orders them."""
+    strict: bool = False
+    """Classes count across tenants: beyond guarantees, no tenant goes before a job of a higher class."""
     leaves_idle: bool = False
     """GPUs that it gives to no job stay idle between rounds too: they cost more than they bring."""
     colliding: tuple[str, ...] = ()
@@ -95,6 +97,13 @@ class Ranking:
     """Where the allocation came from, for policies that have one."""
     isolated: tuple[IsolatedTime, ...] = ()
     """What progress would have taken in isolation, for the policy that measures jobs by it."""
+
+    def led_by(self, head: tuple[str, ...]) -> "Ranking":
+        """The same with these jobs at the head; they are `first` too."""
+        if not head:
+            return self
+        rest = (name for name in self.names if name not in head)
+        return replace(self, names=(*head, *rest), first=tuple(dict.fromkeys([*head, *self.first])))
 
 
 def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:

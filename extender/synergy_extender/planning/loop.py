@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from synergy_core.explain.preemptions import preemptions
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
@@ -261,7 +262,10 @@ class PlanningLoop:
         if planned.plan.shares_from:
             self._metrics.planning.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
-        return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out)
+        across = self._policy.spec.priorities.across
+        found = await self._compute(preemptions, built.snapshot, planned.plan, across=across)
+        ended = {one.job: one for one in found}
+        return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out, ended)
 
     def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
         """All that runs depend on, and as many new reasons and positions as are no burden. The next pass finds the

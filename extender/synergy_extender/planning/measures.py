@@ -54,6 +54,9 @@ def measure_uses(metrics: JobMetrics, uses: Mapping[str, TenantUse]) -> None:
 
 def count_change(metrics: Metrics, change: StatusChange, now: float) -> None:
     """Count a written change: a run that is revoked, or the first training run of a job that is admitted."""
+    new = change.new_preemption
+    if new is not None:
+        metrics.planning.preemptions.labels(new.rule).inc()
     before, after = change.job.status.allocation, change.allocation
     if after is None:
         return

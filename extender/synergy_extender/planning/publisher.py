@@ -104,7 +104,7 @@ class Publisher:
         self, objects: list[Object], state: ClusterState, now: float
     ) -> tuple[dict[str, TenantUse], dict[str, TenantStatus]]:
         """What each Tenant uses, and the statuses that have changed: tenths of a second for 10,000 jobs."""
-        entitled = entitlements(state.jobs.values(), state.tenancy, now)
+        entitled = entitlements(state.jobs.values(), state.tenancy, now, state.classes)
         tree, tenants = tree_of(state), {key: one.tenant for key, one in entitled.by_job.items()}
         uses = tenant_uses(state, tree, tenants, now)
         hours = self._meters.count(objects, uses, now)

@@ -13,6 +13,7 @@ from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.snapshot.entitlements import Entitlements, entitlements
 from synergy_extender.snapshot.nodes import node_of, takes_new
 from synergy_extender.snapshot.planned_jobs import PlannedJobs, has_full_room
+from synergy_extender.snapshot.preemption_budgets import preempted_lately, with_budgets
 from synergy_extender.snapshot.quotas import NamespaceQuotas
 from synergy_extender.snapshot.used_room import overdue, used_room
 from synergy_extender.tenants.planned import planned_tenants
@@ -46,7 +47,7 @@ def build_snapshot(
     that plans do without for now, with the reason: those that wait get no place, and of those that run the pods that
     are there count as used, since nothing can revoke them. `leaving_s` is the longest time for a checkpoint."""
     kept = reserved if reserved is not None and mode == "fill" else {}
-    entitled = entitlements(state.jobs.values(), state.tenancy, now)
+    entitled = entitlements(state.jobs.values(), state.tenancy, now, state.classes)
     requests = PlannedJobs(state, now, kept, entitled)
     unwritten = left_out or {}
     jobs: list[core.Job] = []
@@ -87,7 +88,11 @@ def build_snapshot(
         jobs=tuple(jobs),
         now=now,
         round_s=float(round_s),
-        tenants=planned_tenants(tenants, {job.tenant for job in jobs if job.tenant}, tree_of(state)),
+        tenants=with_budgets(
+            planned_tenants(tenants, {job.tenant for job in jobs if job.tenant}, tree_of(state)),
+            state.tenancy,
+            preempted_lately(state.jobs, entitled, {job.name for job in jobs}, now),
+        ),
         quotas=quotas.limits(_moved(state, mode, now, {job.name for job in jobs})),
     )
     return BuiltSnapshot(snapshot, refused, entitled)

@@ -34,6 +34,11 @@ class Tenant:
     lending: Mapping[Name, Count] = field(default_factory=dict, hash=False)
     """The most of its unclaimed guarantee that others may use; all of it on types that are missing."""
 
+    preemptions_per_hour: Count | None = None
+    """How many times an hour its jobs may be preempted, and those of all tenants below it; null: no such limit."""
+    preempted: Count = 0
+    """How many times jobs of its own that the snapshot does not have were preempted within the last hour."""
+
     @property
     def binds(self) -> bool:
         """Whether it says anything that a plan must keep."""
