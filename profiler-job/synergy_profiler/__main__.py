@@ -44,6 +44,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--grace", type=_number(float, 0), default=Options.grace_s, metavar="SECONDS")
     parser.add_argument("--throughput-regex", default=Options.regex, metavar="REGEX")
     parser.add_argument("--counters", choices=["Auto", "Nsight", "Off"], default=Options.counters)
+    parser.add_argument("--pair-seconds", type=_number(float, 0), default=Options.pair_seconds, metavar="SECONDS")
     parser.add_argument("--workers", type=_number(int, 1), default=Options.workers, metavar="N")
     log = os.environ.get("SYNERGY_TERMINATION_LOG", "/dev/termination-log")
     parser.add_argument("--termination-log", default=log, metavar="FILE")
@@ -71,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             given.grace,
             given.throughput_regex,
             given.counters,
+            given.pair_seconds,
             given.workers,
         )
         result = run(given.command, options)

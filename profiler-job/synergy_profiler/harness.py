@@ -10,12 +10,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from synergy_job.cgroup import Cgroup
+from synergy_job.environment import visible_uuids
 from synergy_profiler.beside import Beside
 from synergy_profiler.child import Child
 from synergy_profiler.measurement import Sample, measure
 from synergy_profiler.printed import PrintedSteps
 from synergy_profiler.result import Failed, Measured
 from synergy_profiler.steps import StepReceiver
+from synergy_profiler.together import Together, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,11 +99,11 @@ class _Watch:
             if sample is not None:
                 self._take(sample)
             elif exit_code is not None and self._receiver.unreadable == unreadable:  # the queue was empty after its end
-                if self._enough():
+                if self._enough() or (exit_code == 0 and self._is_told_together()):
                     break
                 return self._ended(exit_code)
             if time.monotonic() > deadline:
-                if self._enough():
+                if self._enough() or self._is_told_together():
                     break
                 return self._timed_out()
         self._mark_cpu()
@@ -112,7 +114,7 @@ class _Watch:
     def result(self) -> Measured | Failed:
         """The rate and what it took, or `TooNoisy`."""
         measurement = measure(self._measured)
-        if measurement.relative_error > self._options.max_relative_error:
+        if measurement.relative_error > self._options.max_relative_error and not self._options.pair_seconds:
             return Failed(
                 "TooNoisy",
                 f"the mean step time is known to {measurement.relative_error:.0%} only, more than "
@@ -132,6 +134,7 @@ class _Watch:
             self._epoch_steps,
             None if beside is None else beside.usage(self._measured[0].at, self._measured[-1].at),
             None if beside is None else beside.traffic(measurement),
+            self._together(),
         )
 
     def _take(self, sample: Sample) -> None:
@@ -152,10 +155,22 @@ class _Watch:
                     self._beside.begin(self._child.pid)
             self._measured.append(sample)
 
+    def _together(self) -> Together | None:
+        if not self._options.pair_seconds:
+            return None
+        gpus = visible_uuids(os.environ.get("NVIDIA_VISIBLE_DEVICES", ""))
+        return together(self._measured, time.time() - time.monotonic(), gpus)
+
+    def _is_told_together(self) -> bool:
+        """The command ran beside another, and what is known of its steps is enough to compare them."""
+        return self._options.pair_seconds > 0 and len(self._measured) >= self._least_samples
+
     def _enough(self) -> bool:
         if len(self._measured) < self._least_samples:
             return False
         first, last = self._measured[0], self._measured[-1]
+        if self._options.pair_seconds:
+            return last.at - first.at >= self._options.pair_seconds
         return (
             last.step - first.step >= self._options.steps and last.trained - first.trained >= self._options.min_seconds
         )

@@ -26,5 +26,8 @@ class Options:
     """How steps are read from the command's output; empty if the library in the command reports them."""
     counters: Literal["Auto", "Nsight", "Off"] = "Off"
     """GPU counters: `Auto` takes what the node has, `Nsight` a further run under Nsight Compute."""
+    pair_seconds: float = 0.0
+    """Beside another command on a shared GPU: how long both train after their warm-up; 0 for a command alone. The
+    result then has the moments at which steps ended, and no rate is too noisy: the other one comes and goes."""
     workers: int = 1
     """Processes of the command that train together: of several, what they send is measured."""

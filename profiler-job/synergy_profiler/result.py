@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from synergy_profiler.gpu_usage import GpuUsage
     from synergy_profiler.measurement import Measurement
+    from synergy_profiler.together import Together
     from synergy_profiler.traffic.measure import Traffic
 
     Reason = Literal["Crashed", "NoSteps", "Timeout", "TooNoisy", "BadCommand"]
@@ -36,6 +37,8 @@ class Measured:
     """Its GPU usage, if nvidia-smi or counters measure it."""
     traffic: Traffic | None = None
     """What each of its workers sends in a step, if there are several."""
+    together: Together | None = None
+    """When its steps ended, if it ran beside another command."""
 
     def to_json(self) -> str:
         """The termination message."""
@@ -57,6 +60,7 @@ class Measured:
                 **({} if self.traffic is None else {"traffic": _sent(self.traffic)}),
                 **({} if self.epoch_steps is None else {"epoch_steps": self.epoch_steps}),
                 **({} if gpu is None else {"gpu": _rounded(gpu)}),
+                **({} if self.together is None else {"together": asdict(self.together)}),
             }
         )
 

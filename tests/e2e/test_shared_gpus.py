@@ -335,3 +335,39 @@ async def test_where_the_plugin_distributes_nobody_shares_and_each_has_a_gpu_alo
 
     statuses = await jobs.until("four jobs to run", settled)
     assert by_uuid(statuses) == planned(statuses) == {frozenset({name}) for name in statuses}
+
+
+@pytest.mark.timeout(500)
+async def test_a_new_job_is_measured_beside_a_reference_before_it_trains(
+    offer: Offer, policy: Callable[..., Awaitable[None]], kube: KubeClient, namespace: str
+) -> None:
+    await offer("packed", count=2)
+    profiling = {"referencePairs": 1, "referencePairSeconds": 40, "maxPoints": 2, "maxRepeats": 0}
+    await policy(policy="fifo", colocation="auto", roundSeconds=10, profiling=profiling)
+    jobs = Jobs(kube, namespace)
+    heavy = {"gpuType": "A100", "compute": HEAVY.compute, "bandwidth": 0.2, "memory": "8Gi", "model": "Heavy"}
+    await jobs.submit("e", suspend=True, sharing={"allowed": True, "reference": True, "usage": [heavy]})
+    await jobs.submit("a", profile={"mode": "Auto", "steps": 10, "warmupSteps": 2, "cpuStep": "50m"})
+
+    seen: list[str] = []
+
+    async def trains() -> Json | None:
+        status = await jobs.status("a")
+        told = {one["type"]: one["reason"] for one in status.get("conditions", [])}.get("Profiled", "")
+        if told and told not in seen:
+            seen.append(told)
+        assert status.get("phase") != "Failed", status
+        return status if status.get("phase") == "Running" else None
+
+    try:
+        status = await eventually(trains, seconds=400, what="the new job to train")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {seen}, {await jobs.status('a')}") from None
+    assert [one for one in seen if "Reference" in one] == ["ReferencePairWaiting", "ReferencePairMeasuring"]
+    (pair,) = status["profile"]["pairs"]
+    assert (pair["model"], pair["reference"], pair.get("problem")) == ("Heavy", "e", None), pair
+    light_keeps = EFFECTS.fractions([LIGHT, HEAVY])[0]
+    assert pair["kept"] == pytest.approx(light_keeps, abs=0.1)
+    assert pair["referenceKept"] == pytest.approx(0.5 / HEAVY.compute, abs=0.1), "what its threads are enough for"
+    assert pair["seconds"] >= 10
+    assert (await jobs.status("e"))["phase"] == "Suspended"

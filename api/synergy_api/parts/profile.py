@@ -252,3 +252,7 @@ class ProfileRequest(ApiModel):
     gpus: Annotated[int, Field(ge=1, description="GPUs the runs need.")]
     cpu_millis: Annotated[int, Field(ge=1, description="The highest CPU point of the series in milli-CPU.")]
     memory_bytes: Annotated[int, Field(ge=1, description="Memory limit of the runs in bytes.")]
+    shared: Annotated[
+        bool | None,
+        Field(description="The GPU must be a shared one: the job is measured beside reference jobs there."),
+    ] = None

@@ -1,4 +1,4 @@
-"""`spec.profile` and `spec.dataset` of a TrainingJob: how its speed is measured."""
+"""`spec.profile`, `spec.dataset` and `spec.throughput` of a TrainingJob: how its speed is measured."""
 
 from typing import Annotated, Any, Literal
 
@@ -56,3 +56,18 @@ class ProfileSpec(ApiModel):
             "the image must have. Off: utilisation, an upper bound."
         ),
     ] = "Auto"
+
+
+class Throughput(ApiModel):
+    """How training steps are seen where the script does not use the library."""
+
+    regex: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=1024,
+            description="Python regular expression that is searched for in each line the job prints. A match is a step "
+            "done; a group named step says how many are done since the job began, a group named speed how many are "
+            "done in a second.",
+        ),
+    ]

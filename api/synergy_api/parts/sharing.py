@@ -1,9 +1,9 @@
 """Sharing a GPU, in a TrainingJob: what the user allows and states, and the co-located jobs."""
 
 from collections import Counter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, PositiveQuantity, Timestamp
 
@@ -51,14 +51,35 @@ class GPUUsage(ApiModel):
     ] = None
 
 
+_REFERENCE: Final = "a reference needs allowed, and a usage that names its model"
+_SHARING_RULES: list[Any] = [
+    {
+        "rule": "!has(self.reference) || !self.reference || has(self.allowed) && self.allowed && has(self.usage) && "
+        "self.usage.exists(one, has(one.model) && one.model != '')",
+        "message": _REFERENCE,
+        "fieldPath": ".reference",
+    }
+]
+
+
 class Sharing(ApiModel):
     """Whether the job may share a GPU with another under MPS."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _SHARING_RULES})
 
     allowed: Annotated[
         bool, Field(description="The job may share its GPU. Only jobs of one GPU that may be preempted do.")
     ] = False
     across_tenants: Annotated[
         bool, Field(description="It may share with jobs of other tenants too, if these allow it as well.")
+    ] = False
+    reference: Annotated[
+        bool,
+        Field(
+            description="Profile Jobs may run its command again, beside new jobs of its namespace, to measure what "
+            "these keep of their speed on a shared GPU. It is done while the job exists, also if it is suspended or "
+            "has ended. See profiling.referencePairs of the SchedulingPolicy."
+        ),
     ] = False
     min_throughput_fraction: Annotated[
         float | None,
@@ -84,6 +105,12 @@ class Sharing(ApiModel):
         for name, times in Counter(usage.gpu_type for usage in self.usage).items():
             if times > 1:
                 raise ValueError(f"usage names GPU type {name} {times} times; name each once")
+        return self
+
+    @model_validator(mode="after")
+    def _reference_has_a_model(self) -> Self:
+        if self.reference and not (self.allowed and any(usage.model for usage in self.usage)):
+            raise ValueError(_REFERENCE)
         return self
 
 

@@ -74,6 +74,26 @@ PROFILES: Final[dict[Reason, Entry]] = {
         (ReasonPlace.PROFILED, ReasonPlace.RUNNING),
         "run {run} measures with {cpu} CPU on {gpu_type}, after {points} points so far",
     ),
+    Reason.PAIR_WAITING: Entry(
+        _P,
+        "a profile run asks for a shared GPU of type {gpu_type} to run the job beside reference job {reference}, after "
+        "{pairs} pairs so far",
+        "wait; or lower referencePairs or referenceWaitSeconds in the SchedulingPolicy's profiling",
+        "The job's matrices are measured. It is queued for training once it was measured beside its references, or "
+        "after referenceWaitSeconds.",
+        "Normal",
+    ),
+    Reason.PAIR_MEASURING: Entry(
+        (ReasonPlace.PROFILED, ReasonPlace.RUNNING),
+        "run {run} measures the job beside reference job {reference} on a shared GPU of type {gpu_type}, after {pairs} "
+        "pairs so far",
+    ),
+    Reason.PAIR_NEEDS_SHARED_GPU: Entry(
+        (ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),
+        "run {run} got a GPU of node {node} that is not shared: nothing was measured beside a reference job",
+        "let the GPUPool say how the node's device plugin shares GPUs",
+        event="Normal",
+    ),
     Reason.POINT_MEASURED: Entry(
         (ReasonPlace.EVENT,),
         "{speed} steps/s with {cpu} CPU on {gpu_type}",

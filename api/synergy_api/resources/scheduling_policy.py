@@ -111,6 +111,28 @@ class Profiling(ApiModel):
     max_sweep_points: Annotated[
         int, Field(ge=4, le=240, description="Points of a Sweep at the most, over all GPU types of a job.")
     ] = 64
+    reference_pairs: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=16,
+            description="Reference jobs (sharing.reference) beside which a new job that may share is measured at the "
+            "most, for each GPU type with shared GPUs; 0 for none. A pair takes one GPU, of those that maxGpuPercent "
+            "leaves to profile runs. Fewer pairs are run once further ones would tell little.",
+        ),
+    ] = 0
+    reference_pair_seconds: Annotated[
+        int, Field(ge=20, le=1800, description="Seconds that each job of a pair trains after its warm-up steps.")
+    ] = 120
+    reference_wait_seconds: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=86400,
+            description="Seconds that a new job waits for a shared GPU to be measured beside references on. Then it "
+            "is queued without.",
+        ),
+    ] = 600
 
 
 @with_options("priorities")

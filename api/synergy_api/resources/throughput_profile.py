@@ -6,8 +6,7 @@ from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.parts.profile import ConfidenceList, MatrixList, ProfilePoint
-from synergy_api.parts.traffic import Traffic
-from synergy_api.parts.usage import UsageList
+from synergy_api.parts.usage import MOST_PAIRS, ReferencePair, Traffic, UsageList
 
 
 class ThroughputProfileSpec(ApiModel):
@@ -36,6 +35,10 @@ class ThroughputProfileSpec(ApiModel):
         UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
     traffic: Traffic | None = None
+    pairs: Annotated[
+        list[ReferencePair],
+        Field(max_length=MOST_PAIRS, description="What it and reference jobs kept on a shared GPU, by models."),
+    ] = []
     measured_at: Annotated[Timestamp, Field(description="When the last of the points was measured.")]
 
 

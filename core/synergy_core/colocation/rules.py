@@ -15,7 +15,8 @@ from collections.abc import Callable, Hashable, Sequence
 from synergy_core.colocation.predictors.generic import EFFECTS, SUMS
 from synergy_core.model.config import THESIS_MODES, PlanConfig
 from synergy_core.model.measurement import Observation, Predictor
-from synergy_core.model.snapshot import Job, Node
+from synergy_core.model.snapshot import BesideReference, Job, Node
+from synergy_core.model.usage import Usage
 from synergy_core.throughput.threads import ceiling, least_percent, measured_with
 
 _SAME = 1e-9
@@ -163,7 +164,20 @@ class Rules:
                 for one in job.shared[-_LAST:]
                 if one.gpu_type == gpu_type and one.usages and (percent == 100 or one.fraction * known < held_up)
             ]
+            for pair in job.beside_references:
+                if pair.gpu_type == gpu_type:
+                    found += _both(job.usage[gpu_type], pair, known, percent)
         return found
+
+
+def _both(usage: Usage, pair: BesideReference, known: float, percent: int) -> list[Observation]:
+    """Of the job beside a reference and of the reference beside it, but for those that their threads limited."""
+    sides = ((usage, pair.usage, pair.kept * known), (pair.usage, usage, pair.reference_kept))
+    return [
+        Observation(own, (other,), kept)
+        for own, other, kept in sides
+        if percent == 100 or kept < _HELD_UP * ceiling(own, percent)
+    ]
 
 
 def _tenants_agree(members: Sequence[Job]) -> bool:

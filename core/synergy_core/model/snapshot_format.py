@@ -81,6 +81,7 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "min_throughput_fraction"),
         (Job, "usage"),
         (Job, "shared"),
+        (Job, "beside_references"),
         (Usage, "counters"),
         (Usage, "utilization"),
         (Usage, "memory_utilization"),

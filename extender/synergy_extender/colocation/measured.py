@@ -118,6 +118,32 @@ def measured_beside_others(job: JobView) -> tuple[core.Shared, ...]:
     )
 
 
+def measured_beside_references(job: JobView) -> tuple[core.BesideReference, ...]:
+    """What profile runs measured of the job and reference jobs on one GPU, as the planner gets it."""
+    profile = job.status.profile
+    return tuple(
+        core.BesideReference(
+            gpu_type=one.gpu_type,
+            usage=from_told(one.usage),
+            kept=min(_MOST_FRACTION, one.kept),
+            reference_kept=min(_MOST_FRACTION, one.reference_kept),
+        )
+        for one in (profile.pairs if profile is not None else [])
+        if one.usage is not None and one.kept is not None and one.reference_kept is not None
+    )
+
+
+def errors_of_predictions(job: JobView) -> list[float]:
+    """How far what was expected of the job beside others is from what was measured there, as parts of its speed; of a
+    job that profile runs measured beside references, where enough was measured."""
+    progress, profile = job.status.progress, job.status.profile
+    if progress is None or profile is None:
+        return []
+    types = {pair.gpu_type for pair in profile.pairs if pair.kept is not None}
+    shared = [one for one in progress.shared if one.gpu_type in types and _says_something(one, job)]
+    return [abs(one.expected - one.fraction) for one in shared]
+
+
 def parting(job: JobView, place: core.Allocation | None, jobs: Mapping[Key, JobView]) -> str:
     """Why the plan parts the job from its partners, in words, where one of them was slower than expected; empty where
     none was, or where they stay together."""

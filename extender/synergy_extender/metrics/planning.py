@@ -62,6 +62,17 @@ class PlanningMetrics:
             "Mean relative error of estimated speeds that were measured since.",
             registry=registry,
         )
+        self.pair_gpu_seconds = Gauge(
+            "kube_synergy_reference_pair_gpu_seconds",
+            "GPU time of runs beside reference jobs, of the jobs there are: spent, and saved against all references.",
+            ["kind"],
+            registry=registry,
+        )
+        self.pair_error = Gauge(
+            "kube_synergy_reference_pair_error",
+            "Mean error of what such jobs were expected to keep of their speed beside others, once that was measured.",
+            registry=registry,
+        )
         self.clock_steps = Counter(
             "kube_synergy_clock_steps_total", "Steps of the system's clock that were followed.", registry=registry
         )

@@ -9,10 +9,12 @@ from synergy_extender.cluster.revocation import rule_of
 from synergy_extender.cluster.run_state import RunState, open_run, run_state, waiting_seconds
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView
+from synergy_extender.colocation.measured import errors_of_predictions
 from synergy_extender.decisions.changes import StatusChange
 from synergy_extender.metrics import Metrics
 from synergy_extender.metrics.jobs import JobMetrics
 from synergy_extender.tenants.uses import TenantUse
+from synergy_extender.metrics.planning import PlanningMetrics
 
 MOST_TENANTS = 256
 OTHERS = "(others)"
@@ -36,6 +38,17 @@ def measure(metrics: Metrics, state: ClusterState, now: float) -> None:
     metrics.planning.estimated_speeds.set(sum(len(job.status.estimates or ()) for job in jobs))
     errors = [error for job in jobs for error in errors_of_estimates(job)]
     metrics.planning.estimate_error.set(sum(errors) / len(errors) if errors else 0.0)
+    _measure_pairs(metrics.planning, jobs)
+
+
+def _measure_pairs(metrics: PlanningMetrics, jobs: Sequence[JobView]) -> None:
+    profiles = [job.status.profile for job in jobs if job.status.profile is not None]
+    spent = sum(pair.gpu_seconds for profile in profiles for pair in profile.pairs)
+    metrics.pair_gpu_seconds.labels("spent").set(spent)
+    saved = sum(match.saved_gpu_seconds for profile in profiles for match in profile.matches)
+    metrics.pair_gpu_seconds.labels("saved").set(saved)
+    errors = [error for job in jobs for error in errors_of_predictions(job)]
+    metrics.pair_error.set(sum(errors) / len(errors) if errors else 0.0)
 
 
 def measure_uses(metrics: JobMetrics, uses: Mapping[str, TenantUse]) -> None:

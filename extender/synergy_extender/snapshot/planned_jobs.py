@@ -93,6 +93,8 @@ class PlannedJobs:
     def _waiting(self, job: JobView) -> core.Job:
         nodes = self._nodes(job)
         if job.status.phase == "Profiling" and job.status.profile is not None and job.status.profile.request:
+            if job.status.profile.request.shared:
+                nodes = self._with_shared_gpus(nodes)
             request = _fitting(job.status.profile.request, self._rooms, nodes)
             return profiling(job, self._entitled[job.key].tenant, request, nodes)
         return self._training(job, nodes, self._reserved.get(job.key))
@@ -111,6 +113,11 @@ class PlannedJobs:
         if nodes is None or allocation is None:
             return nodes
         return tuple(sorted({*nodes, *(share.node for share in allocation.workers)}))
+
+    def _with_shared_gpus(self, nodes: tuple[str, ...] | None) -> tuple[str, ...]:
+        """Of these nodes those where two jobs can have one GPU."""
+        shared = (capacity.name for capacity in self._shared if capacity.clients > 1)
+        return tuple(name for name in shared if nodes is None or name in nodes)
 
     def _foreign(self, node: str) -> Amounts:
         """What pods hold there that stay."""

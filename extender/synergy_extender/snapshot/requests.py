@@ -9,7 +9,7 @@ from synergy_api.length import total_steps, trained_seconds
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import ProfileRequest
 from synergy_api.parts.progress import Progress
-from synergy_api.parts.traffic import Traffic
+from synergy_api.parts.usage import Traffic
 from synergy_api.quantity import LARGEST
 from synergy_api.resources.training_job import Slo, TrainingJobStatus
 from synergy_api.timestamps import parse_time
@@ -27,7 +27,7 @@ from synergy_extender.cluster.run_state import (
     waiting_seconds,
 )
 from synergy_extender.cluster.views import JobView
-from synergy_extender.colocation.measured import measured_beside_others
+from synergy_extender.colocation.measured import measured_beside_others, measured_beside_references
 from synergy_extender.colocation.usages import usages_of
 from synergy_extender.snapshot.entitlements import Entitlement
 from synergy_extender.snapshot.preemption_budgets import preempted_s
@@ -98,6 +98,7 @@ def training(
         priority=entitled.priority,
         urgent=entitled.urgent,
         preempted_s=preempted_s(job, now),
+        beside_references=measured_beside_references(job),
         preemptible=entitled.preemptible,
         running=running,
         placement=spec.placement.lower(),  # type: ignore[arg-type]

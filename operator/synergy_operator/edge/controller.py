@@ -25,6 +25,7 @@ from synergy_operator.edge.caches.objects import ObjectCache, Owned, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
 from synergy_operator.edge.caches.profiles import ProfileCache
+from synergy_operator.edge.caches.references import ReferenceJobs
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.environment import Environment
 from synergy_operator.edge.event_queue import EventQueue
@@ -74,6 +75,7 @@ class Controller:
         self._pod_events = PodEventCache()
         self._profiles = ProfileCache(client, clock, self._requeue)
         self._candidates = ProfileCandidates()
+        self._references = ReferenceJobs()
         self._dependents = Dependents()
         self._waiting_turns = WaitingTurns()
         self._client = client
@@ -167,6 +169,7 @@ class Controller:
                 for pod in self._pods.of_job(partner)
                 if pod.role == ROLE_WORKER
             ),
+            references=self._references.beside(key),
             named_jobs=reachable(job, lambda name: self._jobs.get((key[0], name))),
             told_in=self._waiting_turns.turn_in(key, wanted=wants_to_tell(job.status)),
         )
@@ -262,6 +265,7 @@ class Controller:
 
     def _update_indexes(self, key: Key) -> None:
         """Reconcile the jobs that wait for this job's profile, or for its end, if that has changed."""
+        self._references.update(key, self._jobs.get(key))
         for fingerprint in self._candidates.update(key, self._jobs.get(key)):
             self._requeue(fingerprint)
         for dependent in self._dependents.update(key, self._jobs.get(key)):

@@ -41,7 +41,8 @@ from synergy_operator.job.waiting import never_runs, told, waits_for_turn
 from synergy_operator.profile import follow as profile_run
 from synergy_operator.profile.fingerprint import fingerprint
 from synergy_operator.profile.image_change import outdated, with_seen_digest
-from synergy_operator.profile.series import ProfileState, profile_state
+from synergy_operator.profile.pairs import follow as pair_run
+from synergy_operator.profile.series import ProfileState, pairs_seconds_left, profile_state
 from synergy_operator.run import follow as training_run
 from synergy_operator.run.allocation import open_allocation
 from synergy_operator.run.step import RunStep, earliest, reason_of
@@ -89,7 +90,7 @@ def reconcile(observed: Observed, now: float) -> Actions:
 def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, now: float) -> _Decision:
     status = observed.job.status
     held = ProfileState(status.profile or ProfileStatus(state="Waiting"), None)
-    state = profile_state(observed, spec) if problem is None else held
+    state = profile_state(observed, spec, now) if problem is None else held
     allocation = open_allocation(status)
     service = status.service or ServiceStatus()
     before = dependencies(observed.job, observed.named_jobs)
@@ -98,7 +99,7 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
         return _between_runs(spec, problem, state, service, before, queue=status.queue)
     if allocation.purpose == "Profile":
         if problem is None:
-            measured = profile_run.follow(observed, spec, allocation, state, now, wanted=wanted)
+            measured = pair_run.follow(observed, spec, allocation, state, now, wanted=wanted)
         else:
             measured = profile_run.end_invalid(observed, spec, allocation, state, now)
         step, state = measured.run, ProfileState(measured.profile, measured.profiled)
@@ -223,6 +224,7 @@ def _actions_of(observed: Observed, spec: TrainingJobSpec, decision: _Decision, 
         late,
         told_in,
         seconds_left(spec.slo, now) if end is None else None,
+        pairs_seconds_left(decision.profile, observed.cluster.profiling, now) if end is None else None,
     )
     return Actions((*before, *written, *after, *tidy), wait)
 

@@ -26,8 +26,7 @@ from synergy_operator.profile.job import profile_job
 from synergy_operator.profile.open_series import OpenSeries
 from synergy_operator.profile.series import (
     ProfileState,
-    completed,
-    finished_series,
+    after_matrices,
     missing_types,
     next_series,
     points_on,
@@ -75,14 +74,14 @@ def follow(
     series = _with_new_points(series)
     outcome = recorded_outcome(series.service, series.number)
     if outcome is not None:
-        return _take_down(series, outcome)
+        return take_down(series, outcome)
     old, new = profile_state.profile.image_digest, series.profile_state.profile.image_digest
     if old and old != new:
-        return _end(series, "Yielded", say(Reason.IMAGE_CHANGED, old=old, new=new))
+        return end(series, "Yielded", say(Reason.IMAGE_CHANGED, old=old, new=new))
     if any(job.fingerprint != profile_state.profile.fingerprint for job in series.jobs):
-        return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
+        return end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
     if profile_state.usable or allocation.gpu_type in {matrix.gpu_type for matrix in profile_state.profile.matrices}:
-        return _end(series, "Profiled", _done(series))
+        return end(series, "Profiled", done(series))
     return _measure(series)
 
 
@@ -93,8 +92,8 @@ def end_invalid(
     series = OpenSeries(observed, spec, allocation, profile_state, now, wanted=False)
     outcome = recorded_outcome(series.service, series.number)
     if outcome is not None:
-        return _take_down(series, outcome)
-    return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
+        return take_down(series, outcome)
+    return end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
 
 
 def _measure(series: OpenSeries) -> ProfileStep:
@@ -102,12 +101,12 @@ def _measure(series: OpenSeries) -> ProfileStep:
     if ended is not None:
         return ended
     if series.active or series.holding:
-        return _wait(series)
+        return wait(series, _waiting(series))
     size, share = series.size, series.share
     if series.profile_state.deferred and series.profile_state.profiled is not None:
-        return _end(series, "Yielded", series.profile_state.profiled.finding)
+        return end(series, "Yielded", series.profile_state.profiled.finding)
     if series.allocation.state != "Granted" or not series.wanted or size is None or share is None:
-        return _not_started(series)
+        return not_started(series)
     target = next_target(
         series.spec,
         size,
@@ -127,24 +126,24 @@ def _forced_end(series: OpenSeries) -> ProfileStep | None:
     """The end of the run before its series is complete: the profile failed, or a pod could not start or was lost."""
     failure = failure_of(series)
     if failure is not None:
-        return _end(_failed(series, failure), "Failed", failure)
+        return end(_failed(series, failure), "Failed", failure)
     stuck = stuck_start(series)
     if stuck is not None:
-        return _end(series, "Failed", stuck)
+        return end(series, "Failed", stuck)
     lost = loss_of(series)
-    return _end(series, "Evicted", lost) if lost is not None else None
+    return end(series, "Evicted", lost) if lost is not None else None
 
 
 def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileStep:
     refusals = series.observed.refusals
     if refusals.run == series.number:
         outcome: Ending = "Failed" if refusals.invalid else "Evicted"
-        return _end(series, outcome, say(refusals.reason, run=series.number, problem=refusals.message))
+        return end(series, outcome, say(refusals.reason, run=series.number, problem=refusals.message))
     small = too_small(series.spec.template, pod_share.amounts)
     if small is not None:
-        return _end(_failed(series, small), "Failed", small)
+        return end(_failed(series, small), "Failed", small)
     if not series.allocation.admitted:
-        return _step(series, no(say(Reason.WAITING_FOR_ROOM, run=series.number)))
+        return step(series, no(say(Reason.WAITING_FOR_ROOM, run=series.number)))
     attempt = sum(job.target == target for job in series.jobs)
     job = profile_job(
         series.observed.job,
@@ -158,7 +157,7 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
         most_grace_seconds=series.observed.cluster.max_checkpoint_seconds,
     )
     accounting = series.service.model_copy(update={"run": series.number})
-    return _step(series, _measuring(series, pod_share.amounts.cpu_millis), accounting, CreateJob(series.number, job))
+    return step(series, _measuring(series, pod_share.amounts.cpu_millis), accounting, CreateJob(series.number, job))
 
 
 def _counted(series: OpenSeries, target: Target) -> bool:
@@ -166,12 +165,12 @@ def _counted(series: OpenSeries, target: Target) -> bool:
     return series.size is not None and target == Target(series.size.ceiling_millis)
 
 
-def _wait(series: OpenSeries) -> ProfileStep:
-    """A Job is under way, or its pod must end before the next Job starts."""
+def wait(series: OpenSeries, measuring: ConditionUpdate) -> ProfileStep:
+    """A Job is under way, or its pod must end before the next Job starts. `measuring` says what is measured."""
     lease = series.allocation.lease_until
     until = parse_time(lease) if lease else series.now
     if series.allocation.state != "Granted" and series.now >= until:
-        return _end(series, "Yielded", say(Reason.LEASE_OVER, run=series.number))
+        return end(series, "Yielded", say(Reason.LEASE_OVER, run=series.number))
     after: list[Action] = []
     waits = [until - series.now] if series.allocation.state != "Granted" else []
     for job in series.jobs:
@@ -189,15 +188,16 @@ def _wait(series: OpenSeries) -> ProfileStep:
             waits.append(job.created_at + POD_SECONDS - series.now)
             reads.append(warning_reads_of_job(job, series.observed, series.now))
     after += [read for found, _ in reads for read in found]
-    finding = _waiting(series)
-    return _step(series, finding, None, *after, requeue_after=earliest(*waits, *(wait for _, wait in reads)))
+    finding = _blocked(series) or measuring
+    return step(series, finding, None, *after, requeue_after=earliest(*waits, *(wait for _, wait in reads)))
 
 
-def _not_started(series: OpenSeries) -> ProfileStep:
+def not_started(series: OpenSeries) -> ProfileStep:
+    """The end of a run that has no place to measure on."""
     finding = finding_of(series.allocation.reason) if series.allocation.state == "Revoked" else None
     if finding is not None and finding.reason is Reason.PODS_NOT_STARTED:
-        return _end(series, "Evicted", finding)
-    return _end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
+        return end(series, "Evicted", finding)
+    return end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
 
 
 def _complete(series: OpenSeries, size: ProfileSize) -> ProfileStep:
@@ -207,9 +207,8 @@ def _complete(series: OpenSeries, size: ProfileSize) -> ProfileStep:
     if missing_types(profile, series.spec, series.observed.cluster):
         after = next_series(profile, series.observed, series.spec)
     else:
-        tolerance = series.observed.cluster.profiling.demand_tolerance_percent
-        after = finished_series(completed(profile, profile.matrices, series.spec.gpus, tolerance), series.spec)
-    step = _end(replace(series, profile_state=after), "Profiled", _done(series))
+        after = after_matrices(profile, series.observed, series.spec, series.now)
+    step = end(replace(series, profile_state=after), "Profiled", done(series))
     return replace(step, run=replace(step.run, before=(published,)))
 
 
@@ -225,11 +224,13 @@ def _with_new_points(series: OpenSeries) -> OpenSeries:
     return replace(series, profile_state=replace(series.profile_state, profile=profile))
 
 
-def _end(series: OpenSeries, outcome: Ending, finding: Finding) -> ProfileStep:
-    return _take_down(series, RunOutcome(run=series.number, outcome=outcome, reason=reason_text(finding)))
+def end(series: OpenSeries, outcome: Ending, finding: Finding) -> ProfileStep:
+    """The step that ends the run with this outcome."""
+    return take_down(series, RunOutcome(run=series.number, outcome=outcome, reason=reason_text(finding)))
 
 
-def _take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
+def take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
+    """The step that takes down what is left of a run with this outcome, and closes it then."""
     running = no(reason_of(outcome))
     profile, profiled = series.profile_state.profile, series.profile_state.profiled
     if not series.holding and not series.active:
@@ -256,13 +257,14 @@ def _failed(series: OpenSeries, finding: Finding) -> OpenSeries:
     return replace(series, profile_state=ProfileState(profile, no(finding)))
 
 
-def _step(
+def step(
     series: OpenSeries,
     running: ConditionUpdate,
     accounting: ServiceStatus | None = None,
     *after: Action,
     requeue_after: float | None = None,
 ) -> ProfileStep:
+    """A step of the open run, after which the profile is being measured."""
     profile = series.profile_state.profile.model_copy(update={"state": "Measuring"})
     step = RunStep("Starting", accounting or series.service, running, after=after, requeue_after=requeue_after)
     return ProfileStep(step, profile, running)
@@ -275,14 +277,16 @@ def _measuring(series: OpenSeries, point: int) -> ConditionUpdate:
 
 
 def _waiting(series: OpenSeries) -> ConditionUpdate:
-    for pod in series.holding:
-        blocker = start_blocker(pod, series.observed)
-        if blocker is not None:
-            return no(blocker)
     points = [job.point for job in series.active]
     points += [pod.amounts.cpu_millis for pod in series.holding]
     return _measuring(series, points[0])
 
 
-def _done(series: OpenSeries) -> Finding:
+def _blocked(series: OpenSeries) -> ConditionUpdate | None:
+    blockers = (start_blocker(pod, series.observed) for pod in series.holding)
+    return next((no(blocker) for blocker in blockers if blocker is not None), None)
+
+
+def done(series: OpenSeries) -> Finding:
+    """The run has measured all that it should."""
     return say(Reason.SERIES_ENDED, run=series.number, gpu_type=series.allocation.gpu_type)

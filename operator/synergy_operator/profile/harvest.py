@@ -43,6 +43,8 @@ def with_results(
     """
     points, unchecked, traffic = list(profile.points), list(profile.unchecked), profile.traffic
     for job, pod in jobs:
+        if job.pair is not None:
+            continue
         result = result_of(job, pod)
         if job.fingerprint != profile.fingerprint or (pod is not None and not holds_for(profile, spec, pod)):
             continue

@@ -27,9 +27,9 @@ ATTEMPTS: Final = 2
 
 _LONGEST_NAME: Final = 63
 _MARK: Final = 8
-_START_SECONDS: Final = 600
+START_SECONDS: Final = 600
 _HOST_IP_VARIABLE: Final = "SYNERGY_HOST_IP"
-_KEEP_SECONDS: Final = 3600
+KEEP_SECONDS: Final = 3600
 
 
 def profile_job_name(job: str, run: int, target: Target, attempt: int) -> str:
@@ -46,6 +46,11 @@ def profile_job_name(job: str, run: int, target: Target, attempt: int) -> str:
     if target.repeat:
         end += f"r{target.repeat}"
     end += ("", "b")[attempt]
+    return fitting_name(job, end)
+
+
+def fitting_name(job: str, end: str) -> str:
+    """The job's name with this end, in the length of a label's value; a hash replaces the rest of a longer name."""
     room = _LONGEST_NAME - len(end)
     if len(job) > room:
         mark = hashlib.sha256(job.encode()).hexdigest()[:_MARK]
@@ -113,8 +118,8 @@ def profile_job(
         },
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": runs * profile.timeout_seconds + _START_SECONDS,
-            "ttlSecondsAfterFinished": _KEEP_SECONDS,
+            "activeDeadlineSeconds": runs * profile.timeout_seconds + START_SECONDS,
+            "ttlSecondsAfterFinished": KEEP_SECONDS,
             "template": {
                 "metadata": metadata,
                 "spec": pod_spec(spec.template, share, settings, additions),

@@ -1,6 +1,7 @@
 """The harness's result of a profile run, from the container's termination message."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Final, Literal
 
 from pydantic import (
@@ -11,10 +12,10 @@ from pydantic import (
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
+    field_validator,
 )
 
-from synergy_api.parts.traffic import Traffic
-from synergy_api.parts.usage import UsageSource
+from synergy_api.parts.usage import Traffic, UsageSource
 from synergy_api.reasons import Reason
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_operator.views.pod import ContainerView
@@ -70,6 +71,18 @@ def _or_none(value: object, parse: ValidatorFunctionWrapHandler) -> object:
         return None
 
 
+class _Together(_Message):
+    marks: Annotated[tuple[tuple[float, int], ...], Field(max_length=128)]
+    gpus: Annotated[tuple[Annotated[str, Field(max_length=128)], ...], Field(max_length=16)] = ()
+
+    @field_validator("marks")
+    @classmethod
+    def _ascend(cls, marks: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
+        if any(after[0] <= before[0] or after[1] < before[1] for before, after in pairwise(marks)):
+            raise ValueError("must ascend")
+        return marks
+
+
 class _Measured(_Message):
     outcome: Literal["measured"]
     steps_per_second: Annotated[float, Field(gt=SLOWEST, le=FASTEST)]
@@ -81,6 +94,7 @@ class _Measured(_Message):
     epoch_steps: Annotated[int | None, Field(ge=1, le=_MOST_STEPS), WrapValidator(_or_none)] = None
     gpu: Annotated[_Gpu | None, WrapValidator(_or_none)] = None
     traffic: Annotated[_Traffic | None, WrapValidator(_or_none)] = None
+    together: Annotated[_Together | None, WrapValidator(_or_none)] = None
 
     @property
     def tensors(self) -> tuple[int, int] | None:
@@ -117,6 +131,14 @@ class GpuUse:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenTogether:
+    """Of a run beside another one: moments (Unix seconds) with the steps done by then, and the GPUs' UUIDs."""
+
+    marks: tuple[tuple[float, int], ...]
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredPoint:
     """A point was measured."""
 
@@ -129,6 +151,7 @@ class MeasuredPoint:
     epoch_steps: int | None = None
     gpu: GpuUse | None = None
     traffic: Traffic | None = None
+    together: SeenTogether | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,4 +185,5 @@ def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
         message.epoch_steps,
         None if gpu is None else GpuUse(**gpu.model_dump()),
         None if message.traffic is None else Traffic(**message.traffic.model_dump()),
+        None if message.together is None else SeenTogether(message.together.marks, message.together.gpus),
     )

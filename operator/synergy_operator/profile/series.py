@@ -8,9 +8,10 @@ from synergy_api.parts.profile import ProfileRequest, SensitivityMatrix
 from synergy_api.parts.usage import MeasuredUsage
 from synergy_api.quantity import byte_count
 from synergy_api.reasons import Finding, Reason, say
+from synergy_api.resources.scheduling_policy import Profiling
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec
 from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
-from synergy_api.timestamps import format_time
+from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model.reasons import gpus_in_words
 from synergy_operator.actions import PublishProfile
 from synergy_operator.conditions import ConditionUpdate, no, yes
@@ -19,10 +20,14 @@ from synergy_operator.profile.deduplication import candidates_before
 from synergy_operator.profile.fingerprint import fingerprint
 from synergy_operator.profile.image_change import outdated, with_seen_digest
 from synergy_operator.profile.known_profiles import best_known, profile_name
+from synergy_operator.profile.pairs.harvest import with_pairs
+from synergy_operator.profile.pairs.references import next_pair
 from synergy_operator.profile.points import TOO_UNCERTAIN, Points, is_cpu_point
 from synergy_operator.profile.size import ProfileSize, profile_size
+from synergy_operator.run.allocation import open_allocation
 from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.observed import Observed
+from synergy_operator.views.profile_candidate import ProfileCandidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,9 @@ class ProfileState:
         return self.profile.state in ("Complete", "Skipped")
 
 
-def profile_state(observed: Observed, spec: TrainingJobSpec) -> ProfileState:
-    """The profile's state while no profile run is open, or before the open one is followed. `spec` is valid."""
+def profile_state(observed: Observed, spec: TrainingJobSpec, now: float) -> ProfileState:
+    """The profile's state while no profile run is open, or before the open one is followed. `spec` is valid, `now` Unix
+    time."""
     spec_hash = fingerprint(spec)
     old = observed.job.status.profile
     if spec.profile.mode == "Skip":
@@ -60,7 +66,7 @@ def profile_state(observed: Observed, spec: TrainingJobSpec) -> ProfileState:
         return finished_series(old, spec)
     if old.state == "Failed":
         return ProfileState(old, None)
-    return _to_measure(old, observed, spec)
+    return _to_measure(old, observed, spec, now)
 
 
 def _provided(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> ProfileStatus:
@@ -131,6 +137,7 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
         confidence=profile.confidence,
         usage=profile.usage,
         traffic=profile.traffic or (old.spec.traffic if old and old.spec else None),
+        pairs=[pair.model_copy(update={"reference": ""}) for pair in profile.pairs if pair.kept is not None],
         measured_at=max(times, default=format_time(now)),
     )
     return PublishProfile(name, published.to_wire(), old.version if old else "")
@@ -186,14 +193,16 @@ def _without_counters(profile: ProfileStatus) -> MeasuredUsage | None:
     return next((usage for usage in profile.usage if usage.source == "Utilization" and usage.problem), None)
 
 
-def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> ProfileState:
+def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec, now: float) -> ProfileState:
     cluster = observed.cluster
-    profile = _with_known(old, best_known(observed.profiles.get(old.fingerprint, ()), old.image_digest))
+    known = best_known(observed.profiles.get(old.fingerprint, ()), old.image_digest)
+    profile = _with_known(old, known)
+    if known is not None and known.pairs and not profile.pairs:
+        profile = with_pairs(profile, observed, spec, known.pairs)
     if missing_types(profile, spec, cluster):
         return next_series(profile, observed, spec)
     if profile.matrices:
-        tolerance = cluster.profiling.demand_tolerance_percent
-        return finished_series(completed(profile, profile.matrices, spec.gpus, tolerance), spec)
+        return after_matrices(profile, observed, spec, now)
     wanted = ", ".join(cluster.allowed_types(spec.gpu_types))
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
     return ProfileState(waiting, no(say(Reason.NO_NODE_TO_PROFILE, wanted=wanted)))
@@ -210,10 +219,49 @@ def next_series(profile: ProfileStatus, observed: Observed, spec: TrainingJobSpe
     own = [kind for kind in missing if not any(other.measures(kind) for other in earlier)]
     if own:
         return with_request(profile, own[0], spec, observed.cluster)
-    namespace, name = earlier[0].key
+    return _deferred(profile, observed, earlier[0])
+
+
+def _deferred(profile: ProfileStatus, observed: Observed, earlier: ProfileCandidate) -> ProfileState:
+    """The state of a profile that an identical job measures."""
+    namespace, name = earlier.key
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
     shown = name if namespace == observed.job.namespace else "of another namespace"  # its jobs are private
     return ProfileState(waiting, no(say(Reason.PROFILE_SHARED, job=shown)), deferred=True)
+
+
+def after_matrices(profile: ProfileStatus, observed: Observed, spec: TrainingJobSpec, now: float) -> ProfileState:
+    """The state of a profile that has all of its matrices: complete, or waiting for a shared GPU to be measured beside
+    a reference job on."""
+    pair = next_pair(observed, spec, profile) if _may_wait(profile, observed, now) else None
+    if pair is None:
+        tolerance = observed.cluster.profiling.demand_tolerance_percent
+        return finished_series(completed(profile, profile.matrices, spec.gpus, tolerance), spec)
+    earlier = candidates_before(observed.job, observed.candidates.get(profile.fingerprint, {}))
+    if earlier:
+        return _deferred(profile, observed, earlier[0])
+    whole = pair.whole
+    request = ProfileRequest(gpu_type=pair.gpu_type, gpus=1, shared=True, **whole.fields)
+    since = profile.pairs_wanted_at or format_time(now)
+    update = {"state": "Waiting", "request": request, "pairs_wanted_at": since}
+    pairs = sum(one.gpu_type == pair.gpu_type for one in profile.pairs)
+    finding = say(Reason.PAIR_WAITING, gpu_type=pair.gpu_type, reference=pair.reference.name, pairs=pairs)
+    return ProfileState(profile.model_copy(update=update), no(finding))
+
+
+def pairs_seconds_left(profile: ProfileStatus, profiling: Profiling, now: float) -> float | None:
+    """How long the job still waits for a shared GPU; None if it does not."""
+    if profile.state != "Waiting" or profile.request is None or not profile.request.shared:
+        return None
+    since = parse_time(profile.pairs_wanted_at) if profile.pairs_wanted_at else now
+    return max(0.0, since + profiling.reference_wait_seconds - now)
+
+
+def _may_wait(profile: ProfileStatus, observed: Observed, now: float) -> bool:
+    """The job has its shared GPU already, or has not waited for it for too long."""
+    if open_allocation(observed.job.status) is not None or not profile.pairs_wanted_at:
+        return True
+    return now < parse_time(profile.pairs_wanted_at) + observed.cluster.profiling.reference_wait_seconds
 
 
 def with_request(profile: ProfileStatus, gpu_type: str, spec: TrainingJobSpec, cluster: ClusterView) -> ProfileState:

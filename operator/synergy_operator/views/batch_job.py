@@ -8,6 +8,8 @@ from synergy_operator.views.annotations import (
     ANNOTATION_FINGERPRINT,
     ANNOTATION_HIT_RATE,
     ANNOTATION_POINT,
+    ANNOTATION_REFERENCE,
+    ANNOTATION_REFERENCE_MODEL,
     ANNOTATION_REPEAT,
     ANNOTATION_STORAGE,
 )
@@ -29,6 +31,15 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class PairSide:
+    """One of the two Jobs that run a job beside a reference job, on one shared GPU."""
+
+    reference: str
+    model: str
+    is_reference: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BatchJobView:
     """A batch/v1 Job that measures one point."""
 
@@ -46,6 +57,7 @@ class BatchJobView:
     failed_reason: str
     failed_message: str
     complete: bool
+    pair: PairSide | None = None
 
     @property
     def point(self) -> int:
@@ -79,7 +91,15 @@ def read_batch_job(item: Object) -> BatchJobView:
         failed_reason=(failed.get("reason") or "Failed") if failed else "",
         failed_message=failed.get("message") or "",
         complete="Complete" in true,
+        pair=_pair(labels, annotations),
     )
+
+
+def _pair(labels: Object, annotations: Object) -> PairSide | None:
+    reference = annotations.get(ANNOTATION_REFERENCE)
+    if not reference:
+        return None
+    return PairSide(reference, annotations.get(ANNOTATION_REFERENCE_MODEL, ""), labels.get(names.LABEL_RANK) == "1")
 
 
 def _target(annotations: Object) -> Target:

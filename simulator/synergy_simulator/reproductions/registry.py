@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.reproductions.gavel import authors as gavel_authors
 from synergy_simulator.reproductions.gavel import batches as gavel_batches
+from synergy_simulator.reproductions.gavel import estimator as gavel_estimator
 from synergy_simulator.reproductions.gavel import fig13 as gavel_fig13
 from synergy_simulator.reproductions.gavel import fig16 as gavel_fig16
 from synergy_simulator.reproductions.gavel import loads as gavel_loads
@@ -35,6 +36,7 @@ REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "colocation-modes": colocation_modes.modes,
     "colocation-worst": colocation.worst,
     "gavel-authors": gavel_authors.authors,
+    "gavel-estimator": gavel_estimator.estimator,
     "gavel-fig9": gavel_loads.fig9,
     "gavel-fig10": gavel_loads.fig10,
     "gavel-fig13": gavel_fig13.fig13,

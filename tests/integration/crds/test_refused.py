@@ -56,6 +56,23 @@ JOBS: dict[str, tuple[str, Any, str]] = {
         1.5,
         "spec.sharing.minThroughputFraction: Invalid value",
     ),
+    "a reference without a model": (
+        "spec.sharing",
+        {
+            "allowed": True,
+            "reference": True,
+            "usage": [{"gpuType": "V100", "compute": 0.3, "bandwidth": 0.2, "memory": "1Gi"}],
+        },
+        "a reference needs allowed, and a usage that names its model",
+    ),
+    "a reference that does not share": (
+        "spec.sharing",
+        {
+            "reference": True,
+            "usage": [{"gpuType": "V100", "compute": 0.3, "bandwidth": 0.2, "memory": "1Gi", "model": "Net"}],
+        },
+        "a reference needs allowed, and a usage that names its model",
+    ),
     "usage without memory": (
         "spec.sharing.usage",
         [{"gpuType": "V100", "compute": 0.3, "bandwidth": 0.2}],

@@ -46,6 +46,29 @@ def test_the_peak_of_memory_is_the_containers(harness: Harness) -> None:
     assert 5_000_000 < run.result["max_rss_bytes"] < own_peak + 100_000_000
 
 
+def test_beside_another_command_it_trains_for_the_given_time_and_tells_when_its_steps_ended(harness: Harness) -> None:
+    begun = time.time()
+    run = harness.run(STEADY, "--warmup-steps", "2", "--pair-seconds", "3", "--max-relative-error", "0", "--grace", "2")
+    assert run.code == 0, "however uneven its steps: the other one comes and goes"
+    marks = run.result["together"]["marks"]
+    assert begun < marks[0][0] < marks[-1][0] < time.time()
+    assert marks[-1][0] - marks[0][0] >= 3
+    assert (marks[-1][1] - marks[0][1]) / (marks[-1][0] - marks[0][0]) == at_most(50)
+
+
+def test_beside_another_command_one_that_ends_early_tells_what_it_did(harness: Harness) -> None:
+    short = (
+        STEADY
+        + """
+        if moment > 0 and time.monotonic() - begun > 1:
+            break
+    """
+    )
+    run = harness.run(short.replace("moment =", "begun = moment =", 1), "--pair-seconds", "600", "--grace", "2")
+    assert run.code == 0
+    assert run.result["together"]["marks"][-1][1] >= 10
+
+
 def test_warm_up_steps_do_not_count(harness: Harness) -> None:
     slow_start = """
         import time, synergy_job

@@ -62,6 +62,29 @@ TRAFFIC: Manifest = {
     "largestMessageBytes": 2**22,
     "overlap": 0.5,
 }
+REFERENCE_PAIR: Manifest = {
+    "gpuType": "V100",
+    "model": "Net",
+    "ownModel": "Other",
+    "reference": "ref",
+    "kept": 0.8,
+    "referenceKept": 0.9,
+    "usage": {
+        "gpuType": "V100",
+        "compute": 0.6,
+        "bandwidth": 0.4,
+        "memory": "3Gi",
+        "model": "Net",
+        "configuration": "CIFAR-10 64",
+        "source": "Counters",
+        "utilization": 0.9,
+        "memoryUtilization": 0.5,
+    },
+    "seconds": 60.5,
+    "gpuSeconds": 80.5,
+    "problem": "said by a test",
+    "measuredAt": "2026-11-21T10:00:00Z",
+}
 CONDITION: Manifest = {
     "type": "Ready",
     "status": "True",
@@ -112,6 +135,7 @@ FULL_JOB: Manifest = {
         "sharing": {
             "allowed": True,
             "acrossTenants": True,
+            "reference": True,
             "minThroughputFraction": 0.6,
             "usage": [
                 {
@@ -174,6 +198,9 @@ FULL_POLICY: Manifest = {
             "thresholdPercent": 5,
             "runsPerPoint": 2,
             "maxRepeats": 8,
+            "referencePairs": 4,
+            "referencePairSeconds": 60,
+            "referenceWaitSeconds": 300,
             "precisionPercent": 5,
             "demandTolerancePercent": 10,
             "checkMemoryModel": False,
@@ -215,6 +242,7 @@ FULL_PROFILE: Manifest = {
             }
         ],
         "traffic": TRAFFIC,
+        "pairs": [REFERENCE_PAIR],
     },
 }
 

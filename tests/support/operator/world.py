@@ -75,6 +75,7 @@ class World:
         self.resizable = True
         self.partners: tuple[PodView, ...] = ()
         self.told_in = 0.0
+        self.references: tuple[JobView, ...] = ()
         self.others: dict[str, Json] = {}
         """Other jobs of the namespace, by name."""
         self.pod_events = PodEventCache()
@@ -116,6 +117,7 @@ class World:
             resizable=self.resizable,
             partners=self.partners,
             told_in=self.told_in,
+            references=self.references,
             named_jobs=reachable(self.view, self._other),
         )
 

@@ -1,9 +1,9 @@
 """The throughput estimator for jobs that share a GPU (Gavel, sections 3.3 and 6, figure 8).
 
 A new model is run for a short time beside some of the reference models (partial profiling). Its fingerprint is what it
-keeps beside each reference and what each keeps beside it: the entries that were measured, and those that matrix
-completion fills in together with the references' own. The reference with the nearest fingerprint stands for the new
-model in all of its pairs: its measurements are the initial estimate.
+keeps beside each reference and what each keeps beside it. The references stand for the new model in all of its pairs,
+each by the probability that the model behaves like it (`fingerprint`): that is the initial estimate. If one reference
+is certain it stands alone, as in the paper. A model that was never measured is like all of them.
 
 A later measurement of a pair replaces the estimate and becomes a part of the fingerprint (`corrected`). If the model
 then resembles another reference, that one takes over.
@@ -14,14 +14,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from synergy_core.colocation.predictors.fingerprint import Fingerprint, Kept, fingerprint
 from synergy_core.colocation.predictors.references import References
 from synergy_core.model.arrays import Floats
 from synergy_core.model.measurement import Observation
 from synergy_core.model.usage import Usage
-from synergy_core.throughput.completion import completed
-
-_MEASURED = 8.0
-"""Weight of an entry of a fingerprint that was measured, beside those that were filled in."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +28,8 @@ class Estimator:
     references: References
     measured: Mapping[tuple[str, str], tuple[float, int]] = field(default_factory=dict)
     """By model and partner: the mean of what the model kept, and of how many measurements; at least one is new."""
-    nearest: Mapping[str, str] = field(default_factory=dict)
-    """The reference that stands for each model that was measured."""
+    fingerprints: Mapping[str, Fingerprint] = field(default_factory=dict)
+    """Of each new model that was measured beside a reference."""
 
     def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
         """The fraction of each of two jobs if they share one GPU; 1 for a job alone, 0 for more than two."""
@@ -48,14 +45,9 @@ class Estimator:
         seen = self.measured.get((model, partner))
         if seen is not None:
             return seen[0]
-        place = {name: index for index, name in enumerate(self.references.models)}
-        own, other = (place.get(self.nearest.get(name, name)) for name in (model, partner))
-        kept = self.references.kept
-        if own is not None and other is not None and not np.isnan(kept[own, other]):
-            return float(kept[own, other])
-        some = kept if own is None else kept[own : own + 1]
-        some = some if other is None else some[:, other : other + 1]
-        return float(np.nanmean(kept if np.isnan(some).all() else some))
+        size = len(self.references.models)
+        kept = self.references.fingerprints[:, :size]
+        return float(np.clip(self._weights(model) @ kept @ self._weights(partner), 0.0, 1.0))
 
     def corrected(self, observations: Sequence[Observation]) -> "Estimator":
         """The estimator after these observations as well; those of more than two jobs teach nothing here."""
@@ -67,25 +59,27 @@ class Estimator:
                 found[key] = ((mean * count + min(1.0, one.fraction)) / (count + 1), count + 1)
         if found == self.measured:
             return self
-        return replace(self, measured=found, nearest=_nearest(self.references, found))
+        return replace(self, measured=found, fingerprints=_fingerprints(self.references, found))
+
+    def _weights(self, model: str) -> Floats:
+        """R: how much each reference stands for the model."""
+        size = len(self.references.models)
+        if model in self.references.models:
+            return np.asarray(np.eye(size)[self.references.models.index(model)])
+        known = self.fingerprints.get(model)
+        return np.full(size, 1.0 / size) if known is None else known.weights
 
 
-def _nearest(references: References, measured: Mapping[tuple[str, str], tuple[float, int]]) -> dict[str, str]:
-    """By new model the reference whose fingerprint is nearest."""
+def _fingerprints(
+    references: References, measured: Mapping[tuple[str, str], tuple[float, int]]
+) -> dict[str, Fingerprint]:
+    """By new model; none of models that were not measured beside a reference."""
     known = set(references.models)
-    new = sorted({name for pair in measured for name in pair if name not in known})
-    if not new:
-        return {}
-    size = len(references.models)
-    own, theirs = np.full((len(new), size), np.nan), np.full((len(new), size), np.nan)
-    for row, name in enumerate(new):
-        for column, reference in enumerate(references.models):
-            own[row, column] = measured.get((name, reference), (np.nan, 0))[0]
-            theirs[row, column] = measured.get((reference, name), (np.nan, 0))[0]
-    seen = np.hstack([own, theirs])
-    prints = completed(np.vstack([np.hstack([references.kept, references.kept.T]), seen]))
-    weights = np.where(np.isnan(seen), 1.0, _MEASURED)
-    squares: Floats = (prints[size:, None, :] - prints[None, :size, :]) ** 2
-    best = ((squares * weights[:, None, :]).sum(axis=2) / weights.sum(axis=1)[:, None]).argmin(axis=1).tolist()
-    some = ~np.isnan(seen).all(axis=1)
-    return {name: references.models[best[row]] for row, name in enumerate(new) if some[row]}
+    found: dict[str, dict[str, Kept]] = {}
+    for pair in measured:
+        for new, reference in (pair, pair[::-1]):
+            if new not in known and reference in known:
+                own, theirs = ((new, reference), (reference, new))
+                kept = (measured.get(own, (np.nan, 0))[0], measured.get(theirs, (np.nan, 0))[0])
+                found.setdefault(new, {})[reference] = kept
+    return {name: fingerprint(references, found[name]) for name in sorted(found)}

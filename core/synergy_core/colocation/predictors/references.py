@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from synergy_core.colocation.predictors.pair_table import PairTable
-from synergy_core.model.arrays import Floats
+from synergy_core.model.arrays import Bools, Floats
 from synergy_core.model.measurement import SharedMeasurement
+from synergy_core.throughput.completion import completed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class References:
     """R models on one GPU type."""
 
@@ -18,6 +20,17 @@ class References:
     """Sorted."""
     kept: Floats
     """R x R: what the model of the row keeps of its speed beside that of the column; NaN where it was not measured."""
+
+    @cached_property
+    def fingerprints(self) -> Floats:
+        """R x 2 R: what each keeps beside the others, and they beside it. Matrix completion fills in what was not
+        measured."""
+        return completed(np.hstack([self.kept, self.kept.T]))
+
+    @cached_property
+    def known(self) -> Bools:
+        """R x 2 R: which of these were measured."""
+        return ~np.isnan(np.hstack([self.kept, self.kept.T]))
 
     @staticmethod
     def measured(pairs: Sequence[SharedMeasurement]) -> "References":

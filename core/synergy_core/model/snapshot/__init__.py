@@ -5,7 +5,7 @@ the whole job. All resources are integers. The field names are those of the JSON
 checks the constraints written here; a Snapshot that a program builds itself is trusted.
 """
 
-from synergy_core.model.snapshot.allocation import Allocation, NodeShare, Shared
+from synergy_core.model.snapshot.allocation import Allocation, BesideReference, NodeShare, Shared
 from synergy_core.model.snapshot.history import PastJob
 from synergy_core.model.snapshot.job import UNKNOWN_SKEW, Job, Placement, Purpose
 from synergy_core.model.snapshot.limits import (
@@ -39,6 +39,7 @@ __all__ = [
     "SLOWEST",
     "UNKNOWN_SKEW",
     "Allocation",
+    "BesideReference",
     "Count",
     "FieldError",
     "Job",

@@ -66,3 +66,18 @@ class Shared:
     fraction: Annotated[float, Field(gt=0, le=4)]
     at_s: float
     """When it was measured, on the clock of `now`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideReference:
+    """What profile runs measured of the job and a reference job on one GPU."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    gpu_type: Name
+    usage: Usage
+    """Of the reference; it names the model."""
+    kept: Annotated[float, Field(ge=0, le=4)]
+    """What the job kept of its best speed alone."""
+    reference_kept: Annotated[float, Field(ge=0, le=4)]
+    """What the reference kept of its own."""

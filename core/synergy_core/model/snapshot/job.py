@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from synergy_core.model.snapshot.allocation import Allocation, Shared
+from synergy_core.model.snapshot.allocation import Allocation, BesideReference, Shared
 from synergy_core.model.snapshot.limits import (
     STRICT,
     Count,
@@ -113,6 +113,8 @@ class Job:
     """Its class does not wait for the round's end: jobs of lower classes give way at once."""
     preempted_s: tuple[Moment, ...] = ()
     """When it was last preempted, on the clock of `arrival_s`; preemption budgets count those of the last hour."""
+    beside_references: tuple[BesideReference, ...] = ()
+    """What profile runs measured of it beside reference jobs: predictions for all of its partners follow from that."""
     preemptible: bool = True
     running: Allocation | None = None
     """What the job holds now; null while it waits."""

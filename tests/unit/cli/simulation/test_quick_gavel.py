@@ -44,7 +44,19 @@ def test_sharing_by_estimates_is_nearly_as_good_as_by_the_truth(figures: dict[st
     assert figures["oracle_jct_h_at_0.6"] < figures["without_jct_h_at_0.6"]
     assert figures["estimated_jct_h_at_0.6"] < 1.02 * figures["oracle_jct_h_at_0.6"]
     assert figures["without_jct_h_at_0.6"] / figures["oracle_jct_h_at_0.6"] == near(1.130)
-    assert figures["error"] < 0.2 * figures["error_of_the_mean"]
+    # a fifth more than with four references for each: on average little more than one is run
+    assert figures["error"] < 0.24 * figures["error_of_the_mean"]
+    assert figures["saved"] > 0.9
+
+
+@pytest.mark.parametrize("figures", ["estimator"], indirect=True)
+def test_chosen_references_save_most_of_full_profiling(figures: dict[str, float]) -> None:
+    assert figures["saved_chosen_1"] == 1 - 1 / 16
+    assert figures["saved_chosen_4"] > figures["saved_at_random_4"] == 0.75
+    assert figures["saved_chosen_4"] > 0.9, "the built-in types are so much alike that one pair is nearly enough"
+    assert figures["error_chosen_1"] < 0.7 * figures["error_at_random_1"]
+    assert figures["error_chosen_4"] < 0.25 * figures["error_of_the_mean"]
+    assert figures["right_chosen_4"] > 0.9
 
 
 @pytest.mark.parametrize("figures", ["packing"], indirect=True)

@@ -210,7 +210,7 @@ def test_with_references_a_model_predicts_by_them_and_is_read_back() -> None:
     assert told.fractions((one, other)) == pytest.approx((0.8, 0.45))
     assert told.fractions((one, one)) == pytest.approx((0.6, 0.6))
     learnt = told.corrected([Observation(new, (other,), 0.8), Observation(other, (new,), 0.45)])
-    assert learnt.fractions((new, one)) == pytest.approx((0.6, 0.6))
+    assert learnt.fractions((new, one)) == pytest.approx((0.6, 0.6), abs=0.05), "like A; B beside B is a guess"
     with pytest.raises(ValueError, match="no pair of the reference models was measured"):
         References.measured([SharedMeasurement((replace(one, model=""), replace(one, model="")), (0.5, 0.5))])
 

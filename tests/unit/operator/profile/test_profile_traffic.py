@@ -7,7 +7,7 @@ import pytest
 
 from support.operator.profile_world import AUTO, granted, knee, measured
 from support.operator.world import World
-from synergy_api.parts.traffic import Traffic
+from synergy_api.parts.usage import Traffic
 from synergy_operator.profile.result import MeasuredPoint, read_result
 from synergy_operator.views.pod import ContainerView
 
