@@ -123,7 +123,7 @@ async def test_every_manifest_of_the_examples_trains(
             await kube.create(kind, _shorter(document), namespace)
     for name in MANIFESTS:
         job = await reaches(kube, namespace, name, "Succeeded", "Failed", seconds=600)
-        assert job["status"]["phase"] == "Succeeded", job["status"]
+        assert job["status"]["phase"] == "Succeeded", f"{name}: {yaml.safe_dump(job['status'])}"
         assert job["status"]["progress"]["steps"] == STEPS
         assert job["status"]["profile"]["points"], "it was profiled"
 
