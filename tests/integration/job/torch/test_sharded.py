@@ -16,6 +16,8 @@ from support.job import debian_torch, newer_torch
 from support.job.lease_server import LeaseServer, go_on, leave_in
 from support.job.process import free_port
 
+pytestmark = pytest.mark.timeout(600)
+
 SCRIPT = Path(__file__).parent / "sharded_training.py"
 STEPS = 90
 
@@ -52,7 +54,7 @@ class Gang:
 
     def end(self, processes: list[subprocess.Popen[str]], *codes: int) -> list[str]:
         """What each rank printed."""
-        outputs = [process.communicate(timeout=100)[0] for process in processes]
+        outputs = [process.communicate(timeout=240)[0] for process in processes]
         assert [process.returncode for process in processes] == list(codes or [0] * len(processes)), "\n".join(outputs)
         return outputs
 
@@ -116,11 +118,11 @@ def test_a_job_of_two_ranks_that_is_preempted_and_killed_is_the_one_that_was_lef
     shutil.rmtree(gang.checkpoint)
 
     told: list[list[str]] = []
-    for run, step in ((1, 13), (2, 31), (3, 52)):
+    for run, step in ((1, 13), (2, 45)):
         leaves_after(lease_server, step)
         told.append(gang.end(gang.start(kind, 2, run, "--step-ms", "25"), 75, 75))
     stays(lease_server)
-    killed = gang.start(kind, 2, 4, "--step-ms", "25")
+    killed = gang.start(kind, 2, 3, "--step-ms", "25")
     read = ""
     assert killed[1].stdout is not None
     for line in killed[1].stdout:
@@ -128,17 +130,17 @@ def test_a_job_of_two_ranks_that_is_preempted_and_killed_is_the_one_that_was_lef
         if line.startswith("step 75 "):
             break
     killed[1].send_signal(signal.SIGKILL)
-    rest = killed[0].communicate(timeout=100)[0]
+    rest = killed[0].communicate(timeout=240)[0]
     assert killed[0].returncode not in (0, 75), "the other one learns that its peer is gone"
     told.append([rest, read])
-    told.append(gang.end(gang.start(kind, 2, 5)))
+    told.append(gang.end(gang.start(kind, 2, 4)))
 
     assert "loaded step 60 " in told[-1][0]
     for rank in (0, 1):
         runs = [losses(outputs[rank]) for outputs in told]
         assert all(one and one.items() <= losses(alone[rank]).items() for one in runs)
         assert set().union(*runs) == set(range(1, STEPS + 1))
-        assert [min(one) for one in runs[1:4]] == [max(one) + 1 for one in runs[:3]], "no step is made twice"
+        assert [min(one) for one in runs[1:3]] == [max(one) + 1 for one in runs[:2]], "no step is made twice"
         assert whole(told[-1][rank], "done") == whole(alone[rank], "done")
     assert len(gang.saves) == 2, "the newest save and the one before it"
 
