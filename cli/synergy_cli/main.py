@@ -22,6 +22,7 @@ class _Commands(LazyGroup):
         "simulate": LazyCommand("synergy_cli.simulation.simulate", "simulate_command", "sim"),
         "dashboard": LazyCommand("synergy_cli.live.cluster.dashboard", "dashboard_command", "cli"),
         "doctor": LazyCommand("synergy_cli.live.cluster.doctor", "doctor_command", "cli"),
+        "drain": LazyCommand("synergy_cli.live.cluster.drain", "drain_command", "cli"),
         "export": LazyCommand("synergy_cli.live.cluster.export", "export_command", "cli"),
         "history": LazyCommand("synergy_cli.live.jobs.job", "history_command", "cli"),
         "logs": LazyCommand("synergy_cli.live.jobs.job", "logs_command", "cli"),

@@ -98,6 +98,7 @@ class Extender:
             self.metrics,
             rounds=lambda: self.loop.rounds,
             tenants=lambda: self.loop.tenants,
+            leaving_s=lambda: self.loop.leaving_s,
             last_plan=lambda: self.loop.last,
             leader=lambda: self.election.holder,
             clock=clock,

@@ -194,8 +194,8 @@ def _devices(nodes: Sequence[Object] | None, capacities: Sequence[NodeCapacity])
         return Check(what, "warning", f"the GPU type of {listed(unnamed)} is not known", todo)
     lost = [one.name for one in capacities if one.gpus < one.gpus_built_in]
     if lost:
-        todo = "look at the device plugin's log on them"
-        offer = "offers" if len(lost) == 1 else "offer"
+        offer, there = ("offers", "that node") if len(lost) == 1 else ("offer", "those nodes")
+        todo = f"look at the device plugin's log on {there}"
         return Check(what, "warning", f"{listed(lost)} {offer} fewer GPUs than are built in", todo)
     types = sorted({one.gpu_type for one in capacities})
     return Check(what, "ok", f"{gpus} on {count(len(capacities), 'node')}: {', '.join(types)}")

@@ -11,6 +11,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from synergy_api.amounts import DIMENSIONS, NOTHING, Amounts
+from synergy_api.cluster.closures import Closure, closures_of
 from synergy_api.cluster.nodes import Object, is_cordoned, is_ready, labels_of, repelling_taint
 from synergy_api.names import GPU_RESOURCES, RESOURCE_GPU, RESOURCE_SHARED_GPU
 from synergy_api.reasons import Finding, Reason, say
@@ -77,6 +78,8 @@ class NodeCapacity:
     replicas, whether plans may share its GPUs or not."""
     packed: bool = False
     resource: str = RESOURCE_GPU
+    closures: tuple[Closure, ...] = ()
+    """When no job may run on it, in order of time."""
 
     @property
     def exact(self) -> bool:
@@ -151,7 +154,8 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         return None
     pool = claims[0] if claims else None
     try:
-        offered = Amounts.parse(allocatable)
+        offered = _offered(allocatable)
+        closures = closures_of(node, pool.spec if pool else None)
     except ValueError as error:
         problem = PoolProblem(say(Reason.INVALID_NODE, node=name, problem=error))
         return NodeCapacity(name, _gpu_type(pool, labels), NOTHING, schedulable=False, problem=problem)
@@ -176,8 +180,16 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         storage_bytes_per_s=pool.spec.storage_bandwidth if pool else None,
         price_per_hour=pool.spec.price_per_hour if pool else 0.0,
         pool=pool.name if pool else None,
+        closures=closures,
         problem=_problem(name, labels, claims, not reserved.fits(offered)),
     )
+
+
+def _offered(allocatable: Object) -> Amounts:
+    try:
+        return Amounts.parse(allocatable)
+    except ValueError as error:
+        raise ValueError(f"status.allocatable: {error}") from None
 
 
 def _reserved(pool: Pool | None) -> Amounts:

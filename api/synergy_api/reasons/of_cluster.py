@@ -32,9 +32,9 @@ CLUSTER: Final[dict[Reason, Entry]] = {
     ),
     Reason.INVALID_NODE: Entry(
         (ReasonPlace.NODE,),
-        "node {node}: status.allocatable: {problem}",
-        "correct what the node's device plugin or kubelet reports",
-        "A node says of itself what cannot be; it gets no jobs.",
+        "node {node}: {problem}",
+        "correct this field of the node: status.allocatable is what its device plugin and kubelet report",
+        "A node says of itself what cannot be; it gets no new jobs.",
         "Warning",
     ),
     Reason.NODE_OF_UNKNOWN_TYPE: Entry(

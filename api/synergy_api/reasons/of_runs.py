@@ -18,6 +18,19 @@ RUNS: Final[dict[Reason, Entry]] = {
     ),
     Reason.NOT_VALID: Entry(_R, "the condition Valid says what to change"),
     Reason.SUSPENDED: Entry(_R, "spec.suspend is true", "set it to false to go on", event="Normal"),
+    Reason.WAITS_FOR_JOBS: Entry(
+        _R,
+        "the job waits for {jobs}",
+        "take them out of spec.after to go on without them",
+        "Jobs of spec.after are not done. The job is neither profiled nor planned, and has no place in the queue.",
+        "Normal",
+    ),
+    Reason.DEPENDENCY_CYCLE: Entry(
+        _R,
+        "jobs wait for each other: {path}",
+        "take one of them out of spec.after",
+        event="Warning",
+    ),
     Reason.WORKERS_STARTING: Entry(_R, "run {run} starts: {running} of {workers} workers run", event="Normal"),
     Reason.WORKER_WAITING: Entry(
         (ReasonPlace.RUNNING, ReasonPlace.PROFILED),
@@ -188,6 +201,12 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.NOT_FINISHED: Entry((ReasonPlace.FINISHED,), "the job has steps left"),
     Reason.JOB_SUCCEEDED: Entry(
         (ReasonPlace.FINISHED,), "all workers of run {run} ended with exit code 0{early}", event="Normal"
+    ),
+    Reason.DEPENDENCY_FAILED: Entry(
+        (ReasonPlace.FINISHED,),
+        "{jobs} failed, and spec.after waits for success",
+        "create the job anew when they have succeeded, or with until: Finished",
+        event="Warning",
     ),
     Reason.BACKOFF_LIMIT_EXCEEDED: Entry(
         (ReasonPlace.FINISHED,),

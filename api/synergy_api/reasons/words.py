@@ -60,6 +60,8 @@ class Reason(StrEnum):
     WAITING_FOR_ROOM = "WaitingForRoom"
     NOT_VALID = "NotValid"
     SUSPENDED = "Suspended"
+    WAITS_FOR_JOBS = "WaitsForJobs"
+    DEPENDENCY_CYCLE = "DependencyCycle"
     WORKERS_STARTING = "WorkersStarting"
     WORKER_WAITING = "WorkerWaiting"
     IMAGE_NOT_PULLED = "ImageNotPulled"
@@ -98,6 +100,7 @@ class Reason(StrEnum):
     JOB_SUCCEEDED = "JobSucceeded"
     BACKOFF_LIMIT_EXCEEDED = "BackoffLimitExceeded"
     PROFILE_FAILED = "ProfileFailed"
+    DEPENDENCY_FAILED = "DependencyFailed"
 
     AS_PLANNED = "AsPlanned"
     RESIZING = "Resizing"

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from synergy_api.base import ApiModel, Conditions, Quantity
+from synergy_api.base import ApiModel, Conditions, Quantity, Timestamp
 
 
 class SystemReserved(ApiModel):
@@ -41,6 +41,20 @@ class PoolSharing(ApiModel):
     ] = "Distributed"
 
 
+_WINDOW_RULES: list[Any] = [
+    {"rule": "self.end > self.start", "message": "end must be after start", "fieldPath": ".end"}
+]
+
+
+class MaintenanceWindow(ApiModel):
+    """A time in which no job runs on the pool's nodes."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _WINDOW_RULES})
+
+    start: Annotated[Timestamp, Field(description="When the nodes must be empty, RFC 3339.")]
+    end: Annotated[Timestamp, Field(description="When they take jobs again, RFC 3339.")]
+
+
 class GPUPoolSpec(ApiModel):
     """What the pool is."""
 
@@ -58,6 +72,14 @@ class GPUPoolSpec(ApiModel):
     ] = None
     system_reserved: SystemReserved = SystemReserved()
     sharing: PoolSharing = PoolSharing()
+    maintenance: Annotated[
+        list[MaintenanceWindow],
+        Field(
+            max_length=64,
+            description="Times in which no job runs on the pool's nodes. Jobs leave at the last end of a round before.",
+            json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        ),
+    ] = []
 
 
 class GPUPoolStatus(ApiModel):

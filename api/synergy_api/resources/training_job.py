@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.dependencies import MOST_DEPENDENCIES, Dependency, MetDependencies
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
@@ -166,6 +167,15 @@ class TrainingJobSpec(ApiModel):
         Literal["Auto", "Consolidate", "Spread"],
         Field(description="Auto lets the plan decide, Consolidate waits for one node, Spread does not mind many."),
     ] = "Auto"
+    after: Annotated[
+        list[Dependency],
+        Field(
+            max_length=MOST_DEPENDENCIES,
+            description="Jobs that come first. The job is neither profiled nor planned before; once it has run, they "
+            "no longer matter.",
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["job"]},
+        ),
+    ] = []
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
     backoff_limit: Annotated[
         int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")
@@ -233,7 +243,7 @@ class TrainingJobStatus(ApiModel):
     """What is.
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
-    service, times;
+    service, metDependencies, times;
     extender - allocation, queue, late, restriction, marks, estimates (leader), progress (any replica), and of the
     summary each the texts about its own fields.
     """
@@ -250,6 +260,7 @@ class TrainingJobStatus(ApiModel):
     ] = []
     size_limits: SizeLimits | None = None
     service: ServiceStatus | None = None
+    met_dependencies: MetDependencies = []
     start_time: Annotated[Timestamp | None, Field(description="When the job first ran.")] = None
     completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None
     allocation: Allocation | None = None
@@ -278,6 +289,11 @@ class TrainingJobStatus(ApiModel):
 
 
 NAME_RULES: list[Any] = [
+    {
+        "rule": "!has(self.spec.after) || self.spec.after.all(one, one.job != self.metadata.name)",
+        "message": "after must not name the job itself",
+        "fieldPath": ".spec.after",
+    },
     {
         "rule": f"self.metadata.name.size() <= {MAX_JOB_NAME}",
         "message": f"metadata.name must be at most {MAX_JOB_NAME} characters: pods and a Service are named after it",

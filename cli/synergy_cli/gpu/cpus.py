@@ -23,10 +23,10 @@ class HarnessError(Exception):
     """A profile run came to nothing; the message is the harness' own."""
 
 
-def pipeline_command(cpus: int, stand_in_s: float | None = None) -> list[str]:
+def pipeline_command(cpus: int, stand_in_s: float | None = None, python: str = sys.executable) -> list[str]:
     """Real training with PyTorch's DataLoader; or its data, and so many seconds for a step in a GPU's place."""
     step = [] if stand_in_s is None else [str(stand_in_s)]
-    return [sys.executable, "-m", "synergy_cli.gpu.pipeline", str(cpus), *step]
+    return [python, "-m", "synergy_cli.gpu.pipeline", str(cpus), *step]
 
 
 def speed_with(cpus: int, command: Sequence[str], environ: Mapping[str, str], options: Sequence[str] = ()) -> float:

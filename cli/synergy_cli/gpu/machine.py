@@ -51,6 +51,18 @@ def find_gpu(environ: Mapping[str, str]) -> Gpu:
         raise NoGpuError(f"nvidia-smi lists no GPU as expected: {lines[0]!r}") from None
 
 
+def used_memory(gpu: str, environ: Mapping[str, str]) -> int:
+    """Bytes of the memory in use on the GPU of that UUID; 0 where nvidia-smi does not tell."""
+    command = ["nvidia-smi", f"--id={gpu}", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(
+            command, env=dict(environ), capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+        )
+        return int(float(answer.stdout.strip())) * MIB
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return 0
+
+
 def no_gpu(stand_in_s: float) -> Gpu:
     """A substitute for a GPU: something that takes so long for a step."""
     return Gpu(uuid="", name=f"none, {stand_in_s:g} s for a step", memory_bytes=0, driver="", compute_mode="")

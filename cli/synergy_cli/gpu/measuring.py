@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import IO
 
+from synergy_profiler.counters.collect import Counters
 from synergy_profiler.gpu_usage import GpuSampler, GpuUsage
 from synergy_profiler.measurement import Sample, measure
 
@@ -40,13 +41,14 @@ class Measured:
 
     steps_per_s: tuple[float, ...]
     usage: GpuUsage | None
+    """By counters where the GPU has some; None where nvidia-smi told nothing."""
 
 
 class TrainingError(Exception):
     """A training did not come to be measured; the message has what it said last."""
 
 
-class _Training:
+class Training:
     """One process that trains."""
 
     def __init__(self, setting: Setting, command: Command, environ: Mapping[str, str]) -> None:
@@ -85,12 +87,24 @@ class _Training:
             raise TrainingError(f"{self.setting} ended with exit code {code} before {waiting_for}{self._tail()}")
         return said
 
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
+
     def begin(self) -> None:
         """Let it train."""
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.write("begin\n")
                 self._process.stdin.flush()
+
+    def heard(self) -> None:
+        """Take in all that it has said so far."""
+        with suppress(queue.Empty):
+            while self._said.get_nowait() is not None:
+                pass
+            self._said.put(None)  # that it has ended is still to be heard
 
     def stop(self) -> None:
         """End it."""
@@ -112,28 +126,46 @@ class _Training:
 
 
 def side_by_side(
-    settings: Sequence[Setting], command: Command, environ: Mapping[str, str], *, settle_s: float, seconds: float
+    settings: Sequence[Setting],
+    command: Command,
+    environ: Mapping[str, str],
+    *,
+    settle_s: float,
+    seconds: float,
+    limits: Sequence[int] = (),
 ) -> Measured:
-    """Train all of them at once, let them settle, and measure for so many seconds. Raises TrainingError."""
+    """Train all of them at once, let them settle, and measure for so many seconds.
+
+    `limits` are the percent of the GPU's threads that each gets as a client of MPS; none if empty. Raises
+    TrainingError.
+    """
     with ExitStack() as stack:
         trainings = []
-        for setting in settings:
-            trainings.append(_Training(setting, command, environ))
+        for setting, limited in zip(settings, _limited(environ, limits, len(settings)), strict=True):
+            trainings.append(Training(setting, command, limited))
             stack.callback(trainings[-1].stop)
         ready_by = time.monotonic() + START_S
         for training in trainings:
             training.next(ready_by, "its first steps")
-        sampler = GpuSampler(environ)
+        sampler, counters = GpuSampler(environ), Counters(environ)
+        stack.callback(counters.stop)
         stack.callback(sampler.stop)
         for training in trainings:
             training.begin()
         begin = time.monotonic() + settle_s
         end = begin + seconds
         speeds = tuple(_speed(training, begin, end) for training in trainings)
-        return Measured(speeds, sampler.usage(begin, end))
+        usage = sampler.usage(begin, end)
+        return Measured(speeds, None if usage is None else counters.usage(usage, begin, end))
 
 
-def _speed(training: _Training, begin: float, end: float) -> float:
+def _limited(environ: Mapping[str, str], limits: Sequence[int], count: int) -> list[Mapping[str, str]]:
+    if not limits:
+        return [environ] * count
+    return [{**environ, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(percent)} for percent in limits]
+
+
+def _speed(training: Training, begin: float, end: float) -> float:
     """Of the steps that ended between the two moments, and of as many after as make two marks."""
     marks: list[Sample] = []
     while not marks or marks[-1].at < end or len(marks) < 2:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import synergy_job
-from synergy_cli.gpu.training import build, synchronise
+from synergy_cli.gpu.models import build
+from synergy_cli.gpu.training import synchronise
 
 Step = Callable[[Any, Any], None]
 """Trains on images and their labels."""

@@ -12,45 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-MODELS = ("mlp", "cnn", "lstm", "transformer")
+from synergy_cli.gpu.models import CLASSES, build
+
 WARM_UP_STEPS = 20
 SYNCHRONISED_EVERY = 5
-_CLASSES, _LENGTH, _WIDTH = 10, 64, 256
-
-
-def build(torch: Any, name: str) -> tuple[Any, Callable[[int], Any]]:
-    """The model, and a batch of inputs of so many samples."""
-    nn = torch.nn
-    if name == "mlp":
-        layers = [nn.Linear(784, 2048), nn.ReLU(), nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, _CLASSES)]
-        return nn.Sequential(*layers), lambda batch: torch.randn(batch, 784)
-    if name == "cnn":
-        layers = []
-        for before, after in ((3, 64), (64, 128), (128, 256)):
-            layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)]
-        layers += [nn.Flatten(), nn.Linear(256 * 16, _CLASSES)]
-        return nn.Sequential(*layers), lambda batch: torch.randn(batch, 3, 32, 32)
-    if name == "lstm":
-        return _Last(torch, nn.LSTM(_WIDTH, _WIDTH, 2, batch_first=True)), lambda b: torch.randn(b, _LENGTH, _WIDTH)
-    if name == "transformer":
-        layer = nn.TransformerEncoderLayer(_WIDTH, 4, 4 * _WIDTH, batch_first=True)
-        return _Last(torch, nn.TransformerEncoder(layer, 4)), lambda b: torch.randn(b, _LENGTH, _WIDTH)
-    raise ValueError(f"model {name!r} is not there; choose one of {', '.join(MODELS)}")
-
-
-def _Last(torch: Any, inner: Any) -> Any:  # noqa: N802 - it makes a class of a library that may not be there
-    """A sequence model with classes of the last position."""
-
-    class Last(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner, self.head = inner, torch.nn.Linear(_WIDTH, _CLASSES)
-
-        def forward(self, inputs: Any) -> Any:
-            outputs = self.inner(inputs)
-            return self.head((outputs[0] if isinstance(outputs, tuple) else outputs)[:, -1])
-
-    return Last()
 
 
 def synchronise(torch: Any, device: str) -> None:
@@ -59,14 +24,12 @@ def synchronise(torch: Any, device: str) -> None:
         torch.cuda.synchronize()
 
 
-def train(name: str, batch: int, device: str, begin: threading.Event, end: threading.Event) -> None:
-    """Warm up, wait for `begin`, train until `end`."""
-    torch: Any = importlib.import_module("torch")  # no dependency of ours
-
+def prepared(torch: Any, name: str, batch: int, device: str) -> tuple[Any, Any, Callable[[], None]]:
+    """The model, its optimiser, and what trains it by one step on data that is on the device."""
     torch.manual_seed(0)
     model, inputs_of = build(torch, name)
     model = model.to(device)
-    inputs, labels = inputs_of(batch).to(device), torch.randint(_CLASSES, (batch,), device=device)
+    inputs, labels = inputs_of(batch).to(device), torch.randint(CLASSES, (batch,), device=device)
     optimiser = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
     loss_of = torch.nn.CrossEntropyLoss()
 
@@ -75,6 +38,14 @@ def train(name: str, batch: int, device: str, begin: threading.Event, end: threa
         loss_of(model(inputs), labels).backward()
         optimiser.step()
 
+    return model, optimiser, step
+
+
+def train(name: str, batch: int, device: str, begin: threading.Event, end: threading.Event) -> None:
+    """Warm up, wait for `begin`, train until `end`."""
+    torch: Any = importlib.import_module("torch")  # no dependency of ours
+
+    _, _, step = prepared(torch, name, batch, device)
     for _ in range(WARM_UP_STEPS):
         step()
     synchronise(torch, device)

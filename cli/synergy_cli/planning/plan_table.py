@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from synergy_cli.text_table import text_table
 from synergy_core.model.answer import Plan
 from synergy_core.model.snapshot import Allocation
+from synergy_view.words import count
 
 _GIB = 2**30
 
@@ -12,9 +13,10 @@ _GIB = 2**30
 def plan_text(plan: Plan, *, seconds: float) -> str:
     """The whole plan as text."""
     gpus = sum(worker.gpus for allocation in plan.allocations for worker in allocation.workers)
+    jobs, waiting = len(plan.allocations), len(plan.waiting)
     summary = (
-        f"{plan.policy} on {plan.mechanism}: {len(plan.allocations)} jobs run on {gpus} GPUs, {len(plan.waiting)} wait "
-        f"(planned in {seconds * 1000:.1f} ms)"
+        f"{plan.policy} on {plan.mechanism}: {count(jobs, 'job runs', 'jobs run')} on {count(gpus, 'GPU')}, "
+        f"{count(waiting, 'waits', 'wait')} (planned in {seconds * 1000:.1f} ms)"
     )
     parts = [summary]
     if plan.allocations:

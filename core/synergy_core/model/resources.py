@@ -67,6 +67,21 @@ def with_more_used(node: Node, share: NodeShare) -> Node:
     )
 
 
+def with_all_used_but(node: Node, shares: Iterable[NodeShare]) -> Node:
+    """The node with all that these shares do not hold counted as held by others."""
+    kept = list(shares)
+    return replace(
+        node,
+        gpus_used=max(node.gpus_used, node.gpus - sum(one.gpus for one in kept)),
+        cpu_millis_used=max(node.cpu_millis_used, node.cpu_millis - sum(one.cpu_millis for one in kept)),
+        memory_bytes_used=max(node.memory_bytes_used, node.memory_bytes - sum(one.memory_bytes for one in kept)),
+        further_used={
+            name: max(node.further_used.get(name, 0), all_ - sum(one.further.get(name, 0) for one in kept))
+            for name, all_ in node.further.items()
+        },
+    )
+
+
 def _of(amounts: Mapping[str, int], names: Sequence[str]) -> Vector:
     return tuple(amounts.get(name, 0) for name in names) if names else ()
 

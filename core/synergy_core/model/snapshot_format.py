@@ -33,6 +33,8 @@ _ONLY_WHEN_SET = frozenset(
         (Node, "further"),
         (Node, "further_used"),
         (Node, "schedulable"),
+        (Node, "empty_by"),
+        (Node, "reopens_at"),
         (Node, "price_per_hour"),
         (NodeShare, "further"),
         (Plan, "promoted"),

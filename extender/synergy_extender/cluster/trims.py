@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.nodes import Object, labels_of
-from synergy_api.names import GPU_RESOURCES, LABEL_JOB, service_name
+from synergy_api.names import ANNOTATION_EMPTY_BY, GPU_RESOURCES, LABEL_JOB, service_name
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.views import read_pod
 
@@ -53,7 +53,7 @@ def trim_node(item: Object) -> dict[str, Any]:
         _LOG.warning("node %s: status.allocatable: %s", metadata["name"], error)
         amounts = Amounts()
     return {
-        "metadata": {**kept(item), "labels": dict(labels_of(item)), **deleting},
+        "metadata": {**kept(item), "labels": dict(labels_of(item)), **_annotations(metadata), **deleting},
         "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
         "status": {
             "allocatable": {name: allocatable[name] for name in _RESOURCES if name in allocatable},
@@ -65,3 +65,9 @@ def trim_node(item: Object) -> dict[str, Any]:
         },
         "amounts": amounts,
     }
+
+
+def _annotations(metadata: Object) -> dict[str, Any]:
+    """When the node must be empty; nothing else, as other annotations change all the time."""
+    empty_by = (metadata.get("annotations") or {}).get(ANNOTATION_EMPTY_BY)
+    return {} if empty_by is None else {"annotations": {ANNOTATION_EMPTY_BY: empty_by}}

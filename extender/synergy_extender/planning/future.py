@@ -11,5 +11,12 @@ from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot, te
 def future_snapshot(state: ClusterState, policy: PolicyInForce, now: float) -> BuiltSnapshot:
     """As the next round is planned, with the jobs that have come so far and the options of plans."""
     spec = policy.spec
-    built = build_snapshot(state, mode="round", now=now, round_s=spec.round_seconds, tenants=tenants_of(spec))
+    built = build_snapshot(
+        state,
+        mode="round",
+        now=now,
+        round_s=spec.round_seconds,
+        tenants=tenants_of(spec),
+        leaving_s=spec.preemption.max_checkpoint_seconds,
+    )
     return replace(built, snapshot=with_past(built.snapshot, state.jobs.values(), plan_config(policy, "round")))

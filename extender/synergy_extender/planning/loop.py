@@ -107,6 +107,11 @@ class PlanningLoop:
         """Those that the policy in force names."""
         return tenants_of(policy_in_force(self._cache.policy, self._policy).spec)
 
+    @property
+    def leaving_s(self) -> float:
+        """The longest time that a leaving run may take for its checkpoint."""
+        return float(self._policy.spec.preemption.max_checkpoint_seconds)
+
     async def run(self) -> None:
         """Plan whenever this replica leads, until cancelled."""
         await self._cache.wait_synced()
@@ -197,7 +202,7 @@ class PlanningLoop:
             reserved=self._reserved,
             granted_since=self._granted_since,
             unstarted_since=self._unstarted.since,
-            most_checkpoint_s=self._policy.spec.preemption.max_checkpoint_seconds,
+            most_checkpoint_s=self.leaving_s,
             counted=self._policy.history.pending if self._policy.history is not None else (),
             estimates=self._forecasts.told,
         )
@@ -241,6 +246,7 @@ class PlanningLoop:
             reserved=self._reserved,
             tenants=tenants_of(self._policy.spec),
             left_out=left_out,
+            leaving_s=self.leaving_s,
         )
         fill = FillPlan(fill_signature(built, self._policy), now) if mode == "fill" else None
         if fill is not None and self._last_fill is not None and self._last_fill.is_repeated_by(fill.signature, now):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from synergy_api.amounts import Amounts
+from synergy_api.cluster.closures import next_closure
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_core.model import snapshot as core
@@ -42,8 +43,12 @@ def room_of(capacity: NodeCapacity) -> Amounts:
     return capacity.amounts._replace(gpus=capacity.gpus * capacity.devices_per_gpu)
 
 
-def node_of(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.Node:
-    """The planner's node, of which `used` is held by pods of others."""
+def node_of(
+    capacity: NodeCapacity, used: Amounts, *, open_to_new: bool, now: float, leaving_s: float = 0.0
+) -> core.Node:
+    """The planner's node, of which `used` is held by pods of others. A job takes up to `leaving_s` for its checkpoint
+    when it leaves, so it begins to leave that much before the node must be empty."""
+    closure = next_closure(capacity.closures, now)
     return core.Node(
         name=capacity.name,
         gpu_type=capacity.gpu_type,
@@ -54,6 +59,8 @@ def node_of(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core
         client_memory_bytes=capacity.gpu_memory_bytes // capacity.clients,
         client_thread_percent=capacity.client_thread_percent,
         schedulable=capacity.schedulable and open_to_new,
+        empty_by=None if closure is None else closure.start - leaving_s,
+        reopens_at=None if closure is None else closure.end,
         price_per_hour=capacity.price_per_hour,
         devices_per_gpu=capacity.devices_per_gpu,
         counted_as="shared_gpus" if capacity.resource == RESOURCE_SHARED_GPU else "gpus",

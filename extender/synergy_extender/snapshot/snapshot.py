@@ -39,11 +39,12 @@ def build_snapshot(
     reserved: Mapping[Key, core.Allocation] | None = None,
     tenants: tuple[core.Tenant, ...] = (),
     left_out: Mapping[Key, Finding] | None = None,
+    leaving_s: float = 0.0,
 ) -> BuiltSnapshot:
     """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
     `tenants` are those that the policy names; other tenants of jobs are added, with a weight of 1. `left_out` are jobs
     that plans do without for now, with the reason: those that wait get no place, and of those that run the pods that
-    are there count as used, since nothing can revoke them."""
+    are there count as used, since nothing can revoke them. `leaving_s` is the longest time for a checkpoint."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     entitled = entitlements(state.jobs.values(), state.tenancy, now)
     requests = PlannedJobs(state, now, kept, entitled)
@@ -68,7 +69,13 @@ def build_snapshot(
     used = used_room(state, mode, now, {job.name for job in jobs}, kept, unwritten=unwritten)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or has_full_room(job, state, used)]
     nodes = tuple(
-        node_of(capacity, used.get(capacity.name, NOTHING), open_to_new=takes_new(capacity, state, mode))
+        node_of(
+            capacity,
+            used.get(capacity.name, NOTHING),
+            open_to_new=takes_new(capacity, state, mode),
+            now=now,
+            leaving_s=leaving_s,
+        )
         for capacity in state.capacities
         if capacity.gpu_type
     )

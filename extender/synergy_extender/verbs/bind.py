@@ -141,7 +141,9 @@ def check_gang(
     for node, count in gpus.items():
         if count > given.get(node, 0):
             plan = given.get(node, 0)
-            raise BindRefused(f"the pods of the run ask for {count} GPUs on node {node}, the plan gave {plan}")
+            raise BindRefused(
+                f"on node {node} the pods of the run ask for more GPUs ({count}) than the plan gave ({plan})"
+            )
     for node, amounts in asked.items():
         free = ledger.free(node)
         if not amounts.fits(free):

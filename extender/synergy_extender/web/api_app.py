@@ -58,6 +58,7 @@ class ApiParts:
         *,
         rounds: Callable[[], Rounds],
         tenants: Callable[[], tuple[Tenant, ...]],
+        leaving_s: Callable[[], float],
         last_plan: Callable[[], LastPlan | None],
         leader: Callable[[], str],
         clock: Callable[[], float],
@@ -68,6 +69,7 @@ class ApiParts:
         self.metrics = metrics
         self.rounds = rounds
         self.tenants = tenants
+        self.leaving_s = leaving_s
         self.last_plan = last_plan
         self.leader = leader
         self.clock = clock
@@ -164,6 +166,7 @@ def _snapshot(parts: ApiParts) -> Callable[..., Any]:
             now=parts.clock(),
             round_s=parts.rounds().seconds,
             tenants=parts.tenants(),
+            leaving_s=parts.leaving_s(),
         )
         return JSONResponse(snapshot_document(built.snapshot))
 

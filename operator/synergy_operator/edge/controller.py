@@ -20,6 +20,7 @@ from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
+from synergy_operator.edge.caches.dependents import Dependents
 from synergy_operator.edge.caches.objects import ObjectCache, Owned, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
@@ -32,6 +33,7 @@ from synergy_operator.edge.metrics import Metrics
 from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trimmed
 from synergy_operator.edge.waiting_turns import WaitingTurns
 from synergy_operator.edge.work_queue import WorkQueue
+from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.job.waiting import wants_to_tell
 from synergy_operator.run.partner_failure import partners_of
@@ -72,6 +74,7 @@ class Controller:
         self._pod_events = PodEventCache()
         self._profiles = ProfileCache(client, clock, self._requeue)
         self._candidates = ProfileCandidates()
+        self._dependents = Dependents()
         self._waiting_turns = WaitingTurns()
         self._client = client
         self._cluster = ClusterView()
@@ -164,6 +167,7 @@ class Controller:
                 for pod in self._pods.of_job(partner)
                 if pod.role == ROLE_WORKER
             ),
+            named_jobs=reachable(job, lambda name: self._jobs.get((key[0], name))),
             told_in=self._waiting_turns.turn_in(key, wanted=wants_to_tell(job.status)),
         )
         actions = reconcile(observed, self._clock())
@@ -171,7 +175,7 @@ class Controller:
             await self._executor.carry_out(job, actions.todo)
             self._waiting_turns.carried_out(key, actions.todo)
         finally:
-            self._update_candidates(key)
+            self._update_indexes(key)
         repeated = actions.todo == self._last_actions.get(key)
         self._last_actions[key] = actions.todo
         if not actions.todo:
@@ -203,7 +207,7 @@ class Controller:
             before = self._jobs.get(change.key)
             if view is not None and self._jobs.keep(view) and not only_progress(before, view):
                 self._queue.add(change.key)
-        self._update_candidates(change.key)
+        self._update_indexes(change.key)
 
     def _job_gone(self, key: Key, uid: str) -> None:
         self._jobs.drop(key, uid)
@@ -256,10 +260,12 @@ class Controller:
             _LOG.warning("SchedulingPolicy %s does not parse, %s: %s", DEFAULT_POLICY_NAME, found, error)
         return self._good_policy
 
-    def _update_candidates(self, key: Key) -> None:
-        """Reconcile the jobs that may wait for this job's profile if it now asks for something else."""
+    def _update_indexes(self, key: Key) -> None:
+        """Reconcile the jobs that wait for this job's profile, or for its end, if that has changed."""
         for fingerprint in self._candidates.update(key, self._jobs.get(key)):
             self._requeue(fingerprint)
+        for dependent in self._dependents.update(key, self._jobs.get(key)):
+            self._queue.add(dependent)
 
     def _requeue(self, fingerprint: str | None = None) -> None:
         """Reconcile all jobs that are not finished, or those of one fingerprint."""

@@ -11,15 +11,17 @@ def phase_in_run(stage: Stage, *, profiling: bool) -> Phase:
     return "Profiling" if profiling else _TRAINING[stage]
 
 
-def phase_between_runs(*, valid: bool, suspended: bool, profile: ProfileStatus, deferred: bool = False) -> Phase:
+def phase_between_runs(
+    *, valid: bool, suspended: bool, profile: ProfileStatus, waits: bool = False, deferred: bool = False
+) -> Phase:
     """The phase while no run is open.
 
-    The planner considers jobs in Queued, and jobs in Profiling with a request. `deferred` means that an identical job
-    is measured instead of this one.
+    The planner considers jobs in Queued, and jobs in Profiling with a request. `waits` means for other jobs, `deferred`
+    that an identical job is measured instead of this one.
     """
     if suspended:
         return "Suspended"
-    if not valid:
+    if not valid or waits:
         return "Pending"
     if profile.state in ("Complete", "Skipped"):
         return "Queued"

@@ -30,12 +30,13 @@ from synergy_operator.conditions import (
 from synergy_operator.job import oversize, ttl
 from synergy_operator.job.cleanup import deleted_job, leftovers
 from synergy_operator.job.deadline import on_time, seconds_left, still_applies
+from synergy_operator.job.dependencies import Dependencies, dependencies
 from synergy_operator.job.estimated_speeds import speeds_measured
 from synergy_operator.job.estimated_speeds import still_applies as estimates_still_apply
 from synergy_operator.job.phases import phase_between_runs, phase_in_run
 from synergy_operator.job.status_write import operator_part, shown_workers, status_actions, write_delay
 from synergy_operator.job.suspension import with_suspension
-from synergy_operator.job.validation import accepted, validation_error
+from synergy_operator.job.validity.validation import accepted, validation_error
 from synergy_operator.job.waiting import never_runs, told, waits_for_turn
 from synergy_operator.profile import follow as profile_run
 from synergy_operator.profile.fingerprint import fingerprint
@@ -65,6 +66,8 @@ class _Decision:
     step: RunStep | None = None
     end: _End | None = None
     problem: Finding | None = None
+    met: tuple[str, ...] = ()
+    """Jobs that it waits for no longer."""
 
 
 def reconcile(observed: Observed, now: float) -> Actions:
@@ -89,9 +92,10 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
     state = profile_state(observed, spec) if problem is None else held
     allocation = open_allocation(status)
     service = status.service or ServiceStatus()
-    wanted = problem is None and not spec.suspend
+    before = dependencies(observed.job, observed.named_jobs)
+    wanted = problem is None and not spec.suspend and before.waits is None and before.failed is None
     if allocation is None:
-        return _between_runs(spec, problem, state, service, queue=status.queue)
+        return _between_runs(spec, problem, state, service, before, queue=status.queue)
     if allocation.purpose == "Profile":
         if problem is None:
             measured = profile_run.follow(observed, spec, allocation, state, now, wanted=wanted)
@@ -104,9 +108,11 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
             # a running run continues as planned, even if spec or image have changed since
             state = _kept_state(observed, spec, held)
     if step.stage == "Closed":
-        return _between_runs(spec, problem, state, step.service, queue=status.queue, step=step)
+        return _between_runs(spec, problem, state, step.service, before, queue=status.queue, step=step)
     phase = phase_in_run(step.stage, profiling=allocation.purpose == "Profile")
-    return _Decision(phase, state.profile, state.profiled, step.running, step.service, step, problem=problem)
+    return _Decision(
+        phase, state.profile, state.profiled, step.running, step.service, step, problem=problem, met=before.met
+    )
 
 
 def _kept_state(observed: Observed, spec: TrainingJobSpec, held: ProfileState) -> ProfileState:
@@ -122,21 +128,30 @@ def _between_runs(
     problem: Finding | None,
     state: ProfileState,
     service: ServiceStatus,
+    before: Dependencies,
     *,
     queue: QueueStatus | None,
     step: RunStep | None = None,
 ) -> _Decision:
-    end = _end(spec, state.profile, service)
+    end = _end(spec, state.profile, service, before)
     if end is not None:
         running = no(say(Reason.FINISHED))
-        return _Decision(end.phase, state.profile, state.profiled, running, service, step, end, problem)
-    valid = problem is None
-    phase = phase_between_runs(valid=valid, suspended=spec.suspend, profile=state.profile, deferred=state.deferred)
-    running = no(_waiting(phase, service, queue))
-    return _Decision(phase, state.profile, state.profiled, running, service, step, None, problem)
+        return _Decision(end.phase, state.profile, state.profiled, running, service, step, end, problem, before.met)
+    phase = phase_between_runs(
+        valid=problem is None,
+        suspended=spec.suspend,
+        profile=state.profile,
+        waits=before.waits is not None,
+        deferred=state.deferred,
+    )
+    held = before.waits if problem is None and not spec.suspend else None
+    running = no(held or _waiting(phase, service, queue))
+    return _Decision(phase, state.profile, state.profiled, running, service, step, None, problem, before.met)
 
 
-def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) -> _End | None:
+def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus, before: Dependencies) -> _End | None:
+    if before.failed is not None:
+        return _End("Failed", before.failed)
     last = service.last
     if last is not None and last.outcome == "Succeeded":
         early = f"; the script ended training early: {last.ended_early}" if last.ended_early is not None else ""
@@ -150,8 +165,8 @@ def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) 
 
 
 def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) -> Finding:
-    """Why no worker runs: a plan that can never be, the failure of the last run, its place in the queue, or the current
-    phase."""
+    """Why no worker runs, if the job waits for no other: a plan that can never be, the failure of the last run, its
+    place in the queue, or the current phase."""
     if phase in ("Suspended", "Pending"):
         return say(Reason.SUSPENDED if phase == "Suspended" else Reason.NOT_VALID)
     last = service.last
@@ -193,6 +208,7 @@ def _actions_of(observed: Observed, spec: TrainingJobSpec, decision: _Decision, 
         workers=shown_workers(observed, decision.service, open_run),
         size_limits=step.size_limits if step is not None else None,
         service=with_suspension(decision.service, decision.phase, now),
+        met_dependencies=list(decision.met),
         start_time=job.status.start_time or decision.service.running_since or (step.started if step else None),
         completion_time=format_time(now) if end is not None else None,
     )

@@ -23,6 +23,7 @@ class Observed:
     - `candidates` are the jobs that ask to be measured, by fingerprint. The job itself may be among them.
     - `resizable` is false if the API server cannot resize pods.
     - `partners` are the worker pods of the jobs that share its GPU.
+    - `named_jobs` are the jobs that it waits for, those that these wait for, and so on, by name.
     - `told_in` is the number of seconds after which a new reason for waiting may be written.
     """
 
@@ -38,6 +39,7 @@ class Observed:
     resizable: bool = True
     partners: tuple[PodView, ...] = ()
     told_in: float = 0.0
+    named_jobs: Mapping[str, JobView] = field(default_factory=dict)
 
     def pods_of(self, run: int) -> tuple[PodView, ...]:
         """The pods of a run, by rank."""

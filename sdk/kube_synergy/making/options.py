@@ -23,6 +23,8 @@ class JobOptions(TypedDict, total=False):
     """GPU types that it may use; by default any."""
     tenant: str
     """Tenant that it counts for."""
+    after: Sequence[str]
+    """Names of jobs of the same namespace that must succeed before; `spec` can say more of each."""
     profile: Literal["Auto", "Sweep", "Skip"]
     """`Skip` schedules it at the GPU-proportional share, without profile runs; `Auto` by default."""
     checkpoints: str

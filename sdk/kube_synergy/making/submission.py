@@ -107,6 +107,7 @@ def _spec(program: Program, name: str, claim: str | None, options: JobOptions) -
         ("maxRunSeconds", options.get("max_run_seconds")),
         ("gpuTypes", list(options.get("gpu_types") or ())),
         ("tenant", options.get("tenant")),
+        ("after", [{"job": name} for name in options.get("after") or ()]),
         ("profile", {"mode": options["profile"]} if options.get("profile", "Auto") != "Auto" else None),
         ("template", {"spec": {"containers": [container], "volumes": volumes}}),
     )

@@ -1,7 +1,5 @@
 """`kube-synergy gpu`: without a GPU it says so; the measuring itself runs here on fake GPUs and a fake MPS daemon."""
 
-import importlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -17,11 +15,12 @@ from click.testing import CliRunner, Result
 from synergy_cli.colocation.tables import measurements_of, read_pairs, read_singles
 from synergy_cli.gpu import pipeline
 from synergy_cli.gpu.cpus import HarnessError, measured_cpus, run, speed_with
+from synergy_cli.gpu.groups import LIMITS, Options, measured_groups, pairs_of, threes_of
 from synergy_cli.gpu.machine import NoGpuError, find_gpu, machine
 from synergy_cli.gpu.measuring import Setting, TrainingError, side_by_side
 from synergy_cli.gpu.mps import MpsError, mps_daemon
-from synergy_cli.gpu.pairs import Options, measured_pairs, pairs_of, tables
-from synergy_cli.gpu.training import MODELS, WARM_UP_STEPS, build, train
+from synergy_cli.gpu.tables import tables
+from synergy_cli.gpu.training import WARM_UP_STEPS, train
 from synergy_cli.main import main
 from synergy_devcluster.gpu_plugin.devices import prepare
 
@@ -85,9 +84,9 @@ def environ(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def measured(environ: dict[str, str], *settings: Setting, pairs: int = 1) -> dict[str, Any]:
-    options = Options(settings=settings, most_pairs=pairs, settle_s=0.6, seconds=0.6)
-    return measured_pairs(GPU, options, environ, lambda _: None, command)
+def measured(environ: dict[str, str], *settings: Setting, pairs: int = 1, **more: int) -> dict[str, Any]:
+    options = Options(settings=settings, most_pairs=pairs, settle_s=0.6, seconds=0.6, **more)
+    return measured_groups(GPU, options, environ, lambda _: None, command)
 
 
 def undisturbed(environ: dict[str, str]) -> dict[str, Any]:
@@ -95,7 +94,7 @@ def undisturbed(environ: dict[str, str]) -> dict[str, Any]:
     expected = [fraction(0.9, [0.2]), fraction(0.2, [0.9])]
     for _ in range(_ATTEMPTS):
         found = measured(environ, LIGHT, HEAVY)
-        (turns,), (mps,) = found["turns"]["pairs"], found["mps"]["pairs"]
+        (turns,), (mps,) = found["turns"]["groups"], found["mps"]["groups"]
         # the fake GPU slows only who shares it under MPS
         ratios = [one / other for one, other in zip(mps["fractions"], turns["fractions"], strict=True)]
         if ratios == pytest.approx(expected, abs=0.12):
@@ -108,9 +107,9 @@ def test_jobs_are_measured_alone_and_in_pairs_by_turns_and_under_mps(environ: di
     alone = {one["model"]: one for one in found["alone"]}
     assert alone["heavy"]["usage"]["memory_bytes"] == 1000 << 20
     assert 0.5 < alone["heavy"]["usage"]["compute"] <= 0.9
-    (mps,) = found["mps"]["pairs"]
+    (mps,) = found["mps"]["groups"]
     assert (mps["models"], mps["batches"]) == (["heavy", "light"], [256, 16])
-    assert found["mps"]["by_batch"] == {"256": mps["delta"]}
+    assert found["mps"]["by_batch"] == {"2": {"256": mps["delta"]}}
     assert "too few pairs" in found["mps"]["predicted"]["effects"]["skipped"]
     assert Path(environ["CONTROL_QUIT"]).exists(), "the daemon is ended"
 
@@ -127,7 +126,7 @@ def test_what_cannot_be_measured_is_told_and_the_rest_is_measured(environ: dict[
     assert (
         "broken-1 ended with exit code 1 before its first steps; its last words: no such model" in found["failures"][0]
     )
-    assert [one["models"] for one in found["turns"]["pairs"]] == [["light", "light"]]
+    assert [one["models"] for one in found["turns"]["groups"]] == [["light", "light"]]
     assert found["mps"] == {"skipped": "nvidia-cuda-mps-control is not in PATH; it comes with NVIDIA's driver"}
     with pytest.raises(TrainingError, match="no such model"):
         measured(environ, Setting("broken", 1))
@@ -174,6 +173,28 @@ def test_pairs_are_spread_over_all_settings() -> None:
     assert len(pairs_of(settings, 1000)) == 12 * 13 // 2
 
 
+def test_threes_have_one_batch_size_and_are_spread_over_the_models() -> None:
+    settings = [Setting(model, batch) for model in "abcd" for batch in (1, 2, 3)]
+    some = threes_of(settings, 12)
+    assert len(set(some)) == 12
+    assert all(len({one.batch for one in three}) == 1 for three in some)
+    assert {one for three in some for one in three} == set(settings)
+    assert len(threes_of(settings, 1000)) == 3 * 20  # of 4 models, with repetition
+    assert threes_of(settings, 0) == []
+
+
+def test_limits_on_threads_bound_what_a_job_keeps(environ: dict[str, str]) -> None:
+    """With a quarter of the threads a job that keeps 90 % of the GPU busy has 28 % of its speed."""
+    found = measured(environ, HEAVY, most_limited=1, most_threes=1)
+    limited = found["mps_limited"]["groups"]
+    assert [tuple(one["thread_percent"]) for one in limited] == list(LIMITS)
+    quarter, most = limited[0]["fractions"]
+    assert quarter < 0.75 * most
+    assert quarter < 0.4
+    assert {len(one["models"]) for one in found["mps"]["groups"]} == {2, 3}
+    assert set(found["mps"]["by_batch"]) == {"2", "3"}
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a curve needs two CPUs")
 def test_the_search_s_curve_is_compared_with_every_cpu_count() -> None:
     script = """
@@ -213,17 +234,6 @@ def test_a_harness_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatc
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     with pytest.raises(subprocess.TimeoutExpired):
         run([sys.executable, "-c", deaf], os.environ, sorted(os.sched_getaffinity(0))[:1])
-
-
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not here")
-@pytest.mark.parametrize("name", MODELS)
-def test_each_model_trains_wherever_it_is(name: str) -> None:
-    torch = importlib.import_module("torch")
-    model, inputs_of = build(torch, name)
-    told = model(inputs_of(2))
-    assert tuple(told.shape) == (2, 10)
-    torch.nn.CrossEntropyLoss()(told, torch.tensor([1, 2])).backward()
-    assert all(one.grad is not None for one in model.parameters())
 
 
 @pytest.mark.parametrize(("device", "waits"), [("cuda", 4), ("cpu", 0)])
@@ -287,7 +297,7 @@ def invoke(*arguments: str, **environ: str) -> Result:
     return CliRunner().invoke(main, ["gpu", *arguments], env=environ)
 
 
-@pytest.mark.parametrize("name", ["measure-pairs", "measure-cpus"])
+@pytest.mark.parametrize("name", ["measure", "measure-pairs", "measure-cpus"])
 def test_without_a_gpu_the_commands_skip_with_a_word_on_why(name: str, tmp_path: Path) -> None:
     skipped = "there is no NVIDIA GPU here: nvidia-smi is not in PATH"
     found = invoke(name, PATH=str(tmp_path))
@@ -296,18 +306,23 @@ def test_without_a_gpu_the_commands_skip_with_a_word_on_why(name: str, tmp_path:
 
 
 def test_without_pytorch_too(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synergy_cli.gpu.commands.has_pytorch", lambda: False)
-    assert "skipped: PyTorch is not installed here" in invoke("measure-pairs", **environ).stdout
+    monkeypatch.setattr("synergy_cli.gpu.commands.lacking_module", lambda _: "torch")
+    assert f"skipped: {sys.executable} has no torch: install it there" in invoke("measure-pairs", **environ).stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["measure-pairs", "--models", "mlp,magic"], "--models: 'magic' is not there; choose one of mlp, cnn"),
+        (["measure-pairs", "--models", "mlp,magic"], "--models: 'magic' is not there; choose one of resnet, vgg"),
         (["measure-pairs", "--batches", "16,many"], "--batches: '16,many' must be whole numbers"),
         (["measure-pairs", "--batches", "0"], "--batches: 0 must be at least 1"),
         (["measure-cpus", "--most", "4096"], "--most: 4096 is more than the"),
         (["measure-cpus", "--stand-in", "nan"], "--stand-in"),
+        (["measure", "--threes", "-1"], "--threes"),
+        (
+            ["measure", "--on-cpu", "--python", "/nowhere/python"],
+            "--python: /nowhere/python cannot be run: No such file",
+        ),
     ],
 )
 def test_bad_options_are_refused_by_name(arguments: list[str], words: str) -> None:
@@ -320,9 +335,9 @@ def test_figures_are_written_with_the_machine_they_are_of(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("synergy_cli.gpu.commands.has_pytorch", lambda: True)
-    figures = {"alone": [], "turns": {"pairs": []}, "mps": {"pairs": []}, "failures": []}
-    monkeypatch.setattr("synergy_cli.gpu.commands.measured_pairs", lambda *_: figures)
+    monkeypatch.setattr("synergy_cli.gpu.commands.lacking_module", lambda _: None)
+    figures = {"alone": [], "turns": {"groups": []}, "mps": {"groups": []}, "failures": []}
+    monkeypatch.setattr("synergy_cli.gpu.commands.measured_groups", lambda *_: figures)
     monkeypatch.setattr("synergy_cli.gpu.commands.measured_cpus", lambda *_, **__: {"worst_error": 0.01})
     found = invoke("measure-pairs", "--tables", str(tmp_path), **environ)
     assert found.stdout == "docs/measurements/fake-gpu-pairs.json\n"

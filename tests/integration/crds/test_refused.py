@@ -29,6 +29,9 @@ JOBS: dict[str, tuple[str, Any, str]] = {
     "unknown field": ("spec.gpu", 1, 'unknown field "spec.gpu"'),
     "name too long": ("metadata.name", "n" * 51, "metadata.name must be at most 50 characters"),
     "name with a dot": ("metadata.name", "a.b", "metadata.name must have no dot"),
+    "after itself": ("spec.after", [{"job": "train"}], "after must not name the job itself"),
+    "after one job twice": ("spec.after", [{"job": "a"}, {"job": "a"}], "spec.after[1]: Duplicate value"),
+    "after a job without a name": ("spec.after", [{}], "spec.after[0].job: Required value"),
     "no template": ("spec.template", None, "spec.template: Required value"),
     "template without spec": ("spec.template.spec", None, "spec.template.spec: Required value"),
     "template without containers": (

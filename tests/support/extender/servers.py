@@ -66,6 +66,7 @@ class Parts:
             self.metrics,
             rounds=lambda: Rounds(20),
             tenants=lambda: (),
+            leaving_s=lambda: 0.0,
             last_plan=lambda: None,
             leader=lambda: "extender-1",
             clock=time.time,

@@ -33,6 +33,7 @@ from synergy_operator.actions import (
 )
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
+from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.profile.known_profiles import check_profile
 from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
@@ -74,6 +75,8 @@ class World:
         self.resizable = True
         self.partners: tuple[PodView, ...] = ()
         self.told_in = 0.0
+        self.others: dict[str, Json] = {}
+        """Other jobs of the namespace, by name."""
         self.pod_events = PodEventCache()
         self.warnings: dict[str, tuple[str, str]] = {}
         self.image_id = ""
@@ -113,7 +116,12 @@ class World:
             resizable=self.resizable,
             partners=self.partners,
             told_in=self.told_in,
+            named_jobs=reachable(self.view, self._other),
         )
+
+    def _other(self, name: str) -> JobView | None:
+        item = self.job if name == self.view.name else self.others.get(name)
+        return read_job(item) if item is not None else None
 
     def reason(self, kind: str) -> str:
         """The reason of a condition, empty if it is not there."""

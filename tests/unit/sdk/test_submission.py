@@ -39,10 +39,11 @@ def test_a_script_becomes_a_job_that_owns_it(script: Path) -> None:
 
 def test_options_become_fields(script: Path) -> None:
     job, _, claim = kube_synergy.manifests(
-        script, image="i", steps=5, name="mine", gpu_types=["T4"], tenant="a", profile="Skip", env={"A": "1"},
-        checkpoint_storage="5Gi",
+        script, image="i", steps=5, name="mine", gpu_types=["T4"], tenant="a", after=["prepare"], profile="Skip",
+        env={"A": "1"}, checkpoint_storage="5Gi",
     )  # fmt: skip
     spec = job["spec"]
+    assert spec["after"] == [{"job": "prepare"}]
     assert (spec["gpuTypes"], spec["tenant"], spec["profile"]) == (["T4"], "a", {"mode": "Skip"})
     container = spec["template"]["spec"]["containers"][0]
     assert container["env"] == [{"name": "A", "value": "1"}]

@@ -35,6 +35,7 @@ from synergy_view.seen import SeenJob
 @click.option("--max-run-seconds", type=click.IntRange(1), help="Seconds of training until the job is done, instead.")
 @click.option("--gpu-type", "gpu_types", multiple=True, help="GPU type that the job may use; may be repeated.")
 @click.option("--tenant", help="Tenant of the job.")
+@click.option("--after", multiple=True, metavar="JOB", help="Job that must succeed before; may be repeated.")
 @click.option(
     "--skip-profile", is_flag=True, help="Do not profile the job: give it its GPU-proportional share of CPU and memory."
 )

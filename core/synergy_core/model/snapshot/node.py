@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from synergy_core.model.snapshot.limits import STRICT, Count, FieldError, Name, Positive, Price
+from synergy_core.model.snapshot.limits import STRICT, Count, FieldError, Moment, Name, Positive, Price
 
 _OWN_FIELDS = ("gpus", "cpu_millis", "memory_bytes")
 
@@ -38,6 +38,11 @@ class Node:
     """Of its GPUs' threads, what MPS lets each client use, one that has its GPU alone too."""
     schedulable: bool = True
     """False for a cordoned node: what runs there stays, nothing new comes."""
+    empty_by: Moment | None = None
+    """When nothing may run there any more: it is drained, or its maintenance begins. Jobs leave at the last end of a
+    round before it, and none comes that would have to leave within a round."""
+    reopens_at: Moment | None = None
+    """When jobs may run there again after `empty_by`; None: not known."""
     price_per_hour: Price = 0.0
     """Of one GPU, in any one currency; 0: not known."""
     devices_per_gpu: Positive = 1
@@ -46,6 +51,8 @@ class Node:
     """Which limits of a quota count them (`QuotaLimit.counts`)."""
 
     def __post_init__(self) -> None:
+        if self.reopens_at is not None and (self.empty_by is None or self.reopens_at < self.empty_by):
+            raise FieldError("reopens_at", "must not be before empty_by; give both")
         for name in (name for name in _OWN_FIELDS if name in self.further):
             raise FieldError(f"further.{name}", "has a field of its own; give it there")
         for name in self.further_used:

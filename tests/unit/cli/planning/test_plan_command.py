@@ -44,7 +44,7 @@ def test_a_dash_reads_standard_input(repository: Path) -> None:
 
 def test_the_table_tells_who_runs_where_with_what_and_who_waits_and_why(repository: Path) -> None:
     lines = _run(_example(repository), "--policy", "fifo").stdout.splitlines()
-    assert lines[0].startswith("fifo on tune: 4 jobs run on 16 GPUs, 1 wait (planned in ")
+    assert lines[0].startswith("fifo on tune: 4 jobs run on 16 GPUs, 1 waits (planned in ")
     row = next(line for line in lines if line.startswith("research/resnet18"))
     assert row.split() == ["research/resnet18", "V100", "server-1", "4", "23.00", "400.0", "9.2", "1.92x"]
     assert "1. research/bert-large: NoFreeGPU" in lines

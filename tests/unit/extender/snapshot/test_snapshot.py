@@ -30,6 +30,7 @@ from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_core.model.snapshot_format import parse_snapshot, snapshot_document
 from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.trims import trim_node
 from synergy_extender.cluster.views import read_pod
 from synergy_extender.snapshot.snapshot import build_snapshot, tenants_of
 from synergy_extender.snapshot.used_room import OVERDUE_SECONDS
@@ -386,3 +387,15 @@ def test_what_runs_beside_the_training_is_the_least_that_each_worker_gets() -> N
 def test_a_template_that_is_no_pod_s_does_not_keep_the_cluster_from_being_read(template: dict[str, Any]) -> None:
     (planned,) = built(cluster([node_object("n1")], [job("j", template=template)])).jobs
     assert (planned.cpu_millis_min, planned.memory_bytes_min) == (0, 0)
+
+
+@pytest.mark.parametrize(("leaving_s", "expected"), [(0.0, (NOW + 60, None)), (45.0, (NOW + 15, None))])
+def test_a_node_that_must_be_empty_has_its_time_less_that_of_a_checkpoint(
+    leaving_s: float, expected: tuple[float, None]
+) -> None:
+    drained = node_object("n1")
+    drained["metadata"]["annotations"] = {"kube-synergy.dev/empty-by": format_time(NOW + 60), "noise": "1"}
+    (found,) = built(cluster([drained], []), leaving_s=leaving_s).nodes
+    assert (found.empty_by, found.reopens_at) == expected
+    assert trim_node(drained)["metadata"]["annotations"] == {"kube-synergy.dev/empty-by": format_time(NOW + 60)}
+    assert "annotations" not in trim_node(node_object("n2"))["metadata"]

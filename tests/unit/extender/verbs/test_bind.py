@@ -133,7 +133,11 @@ async def test_two_binds_at_once_cannot_take_the_same_room() -> None:
     [
         (worker("j", run=7, gpus=4, planned="n1"), "n1", Refused.FUTURE_RUN.value),
         (worker("j", gpus=4, planned="n1"), "n2", "the plan gave this pod node n1, not n2"),
-        (worker("j", gpus=5, planned="n1"), "n1", "ask for 5 GPUs on node n1, the plan gave 4"),
+        (
+            worker("j", gpus=5, planned="n1"),
+            "n1",
+            "on node n1 the pods of the run ask for more GPUs (5) than the plan gave (4)",
+        ),
         (foreign("x", gpus=1), "n1", Refused.NOT_OURS.value),
     ],
 )

@@ -55,3 +55,17 @@ def test_a_kernel_that_tells_nothing_stops_no_training(monkeypatch: pytest.Monke
     monkeypatch.setattr(sent, "connections", refused)
     assert SentMeter(0, 2).per_step(100, PEER) is None
     assert SentMeter(0, 2).per_step(100, ("no address",)) is None
+
+
+def test_over_rdma_the_sockets_are_empty_and_the_pod_s_own_device_counts(
+    pipe: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = {"mlx5_2/1": 10_000_000}
+    monkeypatch.setattr(sent.rdma, "sent_bytes", lambda: dict(counted))
+    meter = SentMeter(0, 2)
+    assert meter.per_step(SETTLE_STEPS, PEER) is None
+    counted["mlx5_2/1"] += 50 * 1_000_000
+    counted["mlx5_3/1"] = 1 << 50  # a port that was not there before
+    assert meter.per_step(SETTLE_STEPS + 50, PEER) == 1_000_000
+    send(pipe, 25_000)
+    assert meter.per_step(SETTLE_STEPS + 50, PEER) == pytest.approx(25_000 * 8192 / 50, rel=0.01), "the larger counts"

@@ -10,7 +10,7 @@ from support.operator.objects import job_manifest, node
 from support.operator.world import World
 from synergy_api.reasons import Reason
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
-from synergy_operator.job.validation import MOST_TEMPLATE_BYTES, validation_error
+from synergy_operator.job.validity.validation import MOST_TEMPLATE_BYTES, validation_error
 from synergy_operator.views.cluster import ClusterView, read_cluster
 from synergy_operator.views.job import read_job
 

@@ -18,8 +18,8 @@ from synergy_api.parts.waiting import Restriction
 from synergy_api.quantity import byte_count, format_bytes, parse_quantity
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import TrainingJobSpec
-from synergy_operator.job.overridden import overridden
-from synergy_operator.job.template_check import template_problem
+from synergy_operator.job.validity.overridden import overridden
+from synergy_operator.job.validity.template_check import template_problem
 from synergy_operator.pods.share import too_small
 from synergy_operator.pods.throughput import regex_error
 from synergy_operator.profile.curve import first_decrease
