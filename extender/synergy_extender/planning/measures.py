@@ -13,8 +13,8 @@ from synergy_extender.colocation.measured import errors_of_predictions
 from synergy_extender.decisions.changes import StatusChange
 from synergy_extender.metrics import Metrics
 from synergy_extender.metrics.jobs import JobMetrics
-from synergy_extender.tenants.uses import TenantUse
 from synergy_extender.metrics.planning import PlanningMetrics
+from synergy_extender.tenants.uses import TenantUse
 
 MOST_TENANTS = 256
 OTHERS = "(others)"

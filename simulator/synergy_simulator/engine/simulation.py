@@ -16,6 +16,7 @@ from math import inf
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_core.model.snapshot import Snapshot
+from synergy_simulator.engine.arrival import arrived
 from synergy_simulator.engine.carry_out import PlanExecution
 from synergy_simulator.engine.holding import Holding
 from synergy_simulator.engine.options import Options
@@ -27,9 +28,9 @@ from synergy_simulator.engine.rounds.clock import RoundClock
 from synergy_simulator.engine.rounds.foreseen import ranking, same_jobs_run
 from synergy_simulator.engine.rounds.passing_over import PassingOver
 from synergy_simulator.engine.run import Run
+from synergy_simulator.engine.sharing.together import Together
 from synergy_simulator.engine.stops import Awaited, PendingStops, Progress, Stops
 from synergy_simulator.engine.tenancy import TenantUsage
-from synergy_simulator.engine.together import Together
 from synergy_simulator.engine.usage import Usage
 from synergy_simulator.workloads.workload import Task, Workload
 
@@ -181,15 +182,7 @@ class _Simulation:
         return self._coming > before
 
     def _arrive(self, task: Task) -> None:
-        run = Run(
-            task,
-            profiling_s=self._options.profiling_s,
-            profiles=self._partial.of(task),
-            preemption_cost_s=self._options.preemption_cost_s(task.checkpoint_bytes),
-            fewest_nodes=self._workload.cluster.fewest_nodes(task.gpus),
-            link_bytes_per_s=self._options.plan.link_bytes_per_s,
-            tells_spread=self._options.plan.placement_sensitive,
-        )
+        run = arrived(task, self._options, self._workload.cluster, self._partial)
         run.since = min(task.arrival_s, self._now)
         self._admit(run)
 

@@ -23,7 +23,7 @@ from support.extender.cluster import (
     worker_labels,
 )
 from synergy_api.cluster.pools import node_capacities, read_pools
-from synergy_api.parts.program import model
+from synergy_api.program import model
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core
