@@ -1,6 +1,8 @@
 """`kubectl synergy migrate`: queues of Kueue, Volcano and KAI as Tenants."""
 
+import json
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -9,7 +11,6 @@ import yaml
 from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError
 from synergy_cli.files import in_file, read_input
-from synergy_cli.live.output import write_data
 from synergy_view.moving import UNTYPED, Choices, Remark, Translation, translate
 
 _WIDTH = 100
@@ -41,7 +42,8 @@ def migrate_command(
         raise BadInputError(str(error)) from error
     if output == "json":
         tenants = [tenant for tenant, _ in found.tenants]
-        write_data({"tenants": tenants, "remarks": list(_all_remarks(found))}, output)
+        document = {"tenants": tenants, "remarks": [asdict(remark) for remark in _all_remarks(found)]}
+        click.echo(json.dumps(document, indent=2))
     else:
         _write(found)
     count = sum(1 for _ in _all_remarks(found))

@@ -15,7 +15,7 @@ TYPES = ("A100", "V100")
 NAMES = ("a", "b", "c", "d", "e")
 
 _amounts = st.dictionaries(st.sampled_from(TYPES), st.integers(0, 8), max_size=2)
-_some = st.one_of(st.just({}), _amounts)
+_some: st.SearchStrategy[dict[str, int]] = st.one_of(st.just({}), _amounts)
 
 
 @st.composite
