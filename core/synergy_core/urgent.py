@@ -13,7 +13,7 @@ A job may give way if all of these hold:
 The lowest class gives way first, and in it the youngest run.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from synergy_core.explain.waiting import waiting
@@ -26,8 +26,10 @@ from synergy_core.selection.preemption.budgets import out_of_budget
 Planned = Callable[[Snapshot, tuple[str, ...]], Plan]
 """Plans a snapshot with these jobs at the head of the queue."""
 
-_MOST_TRIMS = 8
-"""Jobs that give way are tried to be spared one by one up to so many: each costs a plan."""
+_MOST_PLANS = 32
+"""Further plans that one plan makes for urgent jobs at the most; the others wait for the next plan."""
+_MOST_NODES = 4
+"""Nodes that are tried for a job that may need one node."""
 
 _Unit = tuple[Job, ...]
 """Jobs that share GPUs: they give way together."""
@@ -39,11 +41,15 @@ def with_urgent(snapshot: Snapshot, config: PlanConfig, names: Sequence[str], pl
     wait = [job for job in snapshot.jobs if job.urgent and job.purpose == "train" and job.name not in there]
     if not wait:
         return plan
-    without, gone = plan, list[GaveWay]()
+    without, gone, plans = plan, list[GaveWay](), iter(range(_MOST_PLANS))
+
+    def limited(reduced: Snapshot, head: tuple[str, ...]) -> Plan | None:
+        return None if next(plans, None) is None else planned(reduced, head)
+
     served: tuple[str, ...] = ()
     for job in sorted(wait, key=lambda one: (-one.priority, one.arrival_s, one.name)):
         search = _Search(job, _without(snapshot, gone), config, names, plan, (*served, job.name))
-        made = _room_for(search, planned)
+        made = _room_for(search, limited)
         if made is not None:
             plan, victims = made
             gone += [GaveWay(victim, job.name) for victim in victims]
@@ -86,7 +92,9 @@ class _Search:
     """Urgent jobs at the head of the queue: those that have room already, and this one."""
 
 
-def _room_for(search: _Search, planned: Planned) -> tuple[Plan, tuple[str, ...]] | None:
+def _room_for(
+    search: _Search, planned: Callable[[Snapshot, tuple[str, ...]], Plan | None]
+) -> tuple[Plan, tuple[str, ...]] | None:
     """A plan in which the job runs, and the jobs that gave way; None where there is none."""
     job, snapshot, plan = search.job, search.snapshot, search.plan
 
@@ -94,7 +102,7 @@ def _room_for(search: _Search, planned: Planned) -> tuple[Plan, tuple[str, ...]]
         gone = {member.name for unit in units for member in unit}
         left = replace(snapshot, jobs=tuple(one for one in snapshot.jobs if one.name not in gone))
         found = planned(left, search.head)
-        return found if _is_served(search, found, gone) else None
+        return found if found is not None and _is_served(search, found, gone) else None
 
     may = _may_give_way(search)
     for gpu_type in sorted({_on(unit) for unit in may}):
@@ -108,21 +116,56 @@ def _room_for(search: _Search, planned: Planned) -> tuple[Plan, tuple[str, ...]]
 def _fewest(
     job: Job, units: Sequence[_Unit], idle: int, tried: Callable[[Sequence[_Unit]], Plan | None]
 ) -> tuple[Plan, tuple[str, ...]] | None:
-    number = next((n for n in range(1, len(units) + 1) if idle + sum(map(_gpus, units[:n])) >= job.gpus), None)
+    """The first choice of units that makes room, without those that it can spare."""
+
+    def suffices(chosen: Sequence[_Unit]) -> bool:
+        return idle + sum(map(_gpus, chosen)) >= job.gpus
+
+    for chosen in _choices(job, units, suffices):
+        found = tried(chosen)
+        if found is None:
+            continue
+        left, size = list(chosen), max(1, len(chosen) // 2)
+        while size:  # in halves, quarters and so on, at last one by one
+            for unit in list(left)[::size]:
+                at = left.index(unit) if unit in left else len(left)
+                fewer = [*left[:at], *left[at + size :]]
+                better = tried(fewer) if at < len(left) and fewer and suffices(fewer) else None
+                left, found = (left, found) if better is None else (fewer, better)
+            size //= 2
+        return found, tuple(member.name for unit in left for member in unit)
+    return None
+
+
+def _choices(
+    job: Job, units: Sequence[_Unit], suffices: Callable[[Sequence[_Unit]], bool]
+) -> Iterator[Sequence[_Unit]]:
+    """Units that have enough GPUs together: the first to give way, those of one node, and more and more of all.
+
+    A job that needs one node is tried on each first.
+    """
+    number = next((n for n in range(1, len(units) + 1) if suffices(units[:n])), None)
     if number is None:
-        return None
-    chosen, found = list(units[:number]), tried(units[:number])
-    while found is None and len(chosen) < len(units):  # the GPUs may be on the wrong nodes
+        return
+    by_node: dict[str, list[_Unit]] = {}
+    for unit in units:
+        nodes = _nodes(unit)
+        if len(nodes) == 1:
+            by_node.setdefault(nodes[0], []).append(unit)
+    of_nodes = [_enough(theirs, job.gpus) for theirs in by_node.values()]
+    of_nodes = [theirs for theirs in of_nodes if suffices(theirs)]
+    of_nodes.sort(key=lambda found: (max(map(_first_to_give_way, found)), len(found)))
+    packed = job.placement in ("consolidate", "pack")
+    yield from of_nodes[:_MOST_NODES] if packed else [units[:number]]
+    yield from [units[:number]] if packed else of_nodes[:_MOST_NODES]
+    while number < len(units):
         number = min(2 * number, len(units))
-        chosen, found = list(units[:number]), tried(units[:number])
-    if found is None:
-        return None
-    for unit in list(chosen)[:_MOST_TRIMS]:
-        fewer = [one for one in chosen if one is not unit]
-        better = tried(fewer) if fewer else None
-        if better is not None:
-            chosen, found = fewer, better
-    return found, tuple(member.name for unit in chosen for member in unit)
+        yield units[:number]
+
+
+def _enough(units: Sequence[_Unit], gpus: int) -> Sequence[_Unit]:
+    """The first units that have so many GPUs; all where they have fewer: the node may have free ones."""
+    return next((units[:n] for n in range(1, len(units)) if sum(map(_gpus, units[:n])) >= gpus), units)
 
 
 def _is_served(search: _Search, found: Plan, gone: set[str]) -> bool:
@@ -214,6 +257,11 @@ def _idle(snapshot: Snapshot, plan: Plan, gpu_type: str) -> int:
 def _on(unit: _Unit) -> str:
     running = unit[0].running
     return "" if running is None else running.gpu_type
+
+
+def _nodes(unit: _Unit) -> list[str]:
+    running = unit[0].running
+    return [] if running is None else [share.node for share in running.workers]
 
 
 def _gpus(unit: _Unit) -> int:
