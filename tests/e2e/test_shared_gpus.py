@@ -337,7 +337,7 @@ async def test_where_the_plugin_distributes_nobody_shares_and_each_has_a_gpu_alo
     assert by_uuid(statuses) == planned(statuses) == {frozenset({name}) for name in statuses}
 
 
-@pytest.mark.timeout(500)
+@pytest.mark.timeout(900)
 async def test_a_new_job_is_measured_beside_a_reference_before_it_trains(
     offer: Offer, policy: Callable[..., Awaitable[None]], kube: KubeClient, namespace: str
 ) -> None:

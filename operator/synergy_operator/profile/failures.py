@@ -49,10 +49,8 @@ def loss_of(series: OpenSeries) -> Finding | None:
     """Why the run is given back before the series is complete: its pod is lost, missing, refused or not bound."""
     number, now = series.number, series.now
     # in a long series, Jobs that were read before are deleted by their TTL
-    profile = series.profile_state.profile
-    read = {run.job for point in profile.points for run in point.runs}
-    pairs = {pair.reference for pair in profile.pairs if pair.gpu_type == series.allocation.gpu_type}
-    read |= {job.name for job in series.jobs if job.pair is not None and job.pair.reference in pairs}
+    read = {run.job for point in series.profile_state.profile.points for run in point.runs}
+    read |= {job.name for job in series.jobs if job.pair is not None and series.is_read(job)}
     for job in series.jobs:
         pod = series.pod_of(job)
         if job.name in read or result_of(job, pod) is not None:

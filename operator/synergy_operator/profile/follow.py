@@ -20,7 +20,7 @@ from synergy_operator.pods.gang import split_share
 from synergy_operator.pods.share import too_small
 from synergy_operator.pods.template import PodShare
 from synergy_operator.profile.failures import POD_SECONDS, failure_of, loss_of, stuck_start
-from synergy_operator.profile.harvest import concluded, result_of, with_results
+from synergy_operator.profile.harvest import concluded, with_results
 from synergy_operator.profile.image_change import of_newest_image
 from synergy_operator.profile.job import profile_job
 from synergy_operator.profile.open_series import OpenSeries
@@ -175,7 +175,7 @@ def wait(series: OpenSeries, measuring: ConditionUpdate) -> ProfileStep:
     waits = [until - series.now] if series.allocation.state != "Granted" else []
     for job in series.jobs:
         pod = series.pod_of(job)
-        if pod is not None and not pod.terminal and result_of(job, pod) is not None:
+        if pod is not None and not pod.terminal and series.is_read(job):
             after.append(DeleteJob(job.name, job.uid))  # sidecars keep the pod alive after the measurement
     reads = [warning_reads(pod, pod.created_at, series.observed, series.now) for pod in series.holding]
     for pod in series.holding:

@@ -72,6 +72,13 @@ class OpenSeries:
         """The pods that hold resources."""
         return tuple(pod for pod in self.pods if not pod.terminal)
 
+    def is_read(self, job: BatchJobView) -> bool:
+        """What the Job found will be in the status: of a pair's Jobs, once both have ended."""
+        if job.pair is None:
+            return result_of(job, self.pod_of(job)) is not None
+        kind, reference = self.allocation.gpu_type, job.pair.reference
+        return any((one.gpu_type, one.reference) == (kind, reference) for one in self.profile_state.profile.pairs)
+
     @cached_property
     def active(self) -> tuple[BatchJobView, ...]:
         """Jobs without a result whose pod runs or may still be created."""

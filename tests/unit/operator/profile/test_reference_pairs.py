@@ -289,6 +289,27 @@ def test_a_lost_pair_is_tried_again_and_no_failure_is_counted() -> None:
     assert world.reason("Profiled") == "ReferencePairWaiting"
 
 
+def test_of_a_pod_that_lives_on_the_result_is_kept_until_the_other_one_has_ended() -> None:
+    world = world_with(reference("r", "R"))
+    grant(world)
+    world.settle()
+    jobs = open_pair(world)
+    for name in jobs.values():
+        world.bind(f"{name}-x")
+        world.start(f"{name}-x")
+    world.settle()
+    world.exit(f"{jobs['0']}-x", 0, told(6.0))
+    world.set_pod(f"{jobs['0']}-x", phase="Running")  # the kubelet is still about to end it, or a sidecar runs on
+    world.settle()
+    assert set(jobs.values()) <= set(world.jobs), "deleted with its Job, the pod would take its result along"
+    assert pairs_of(world) == []
+    world.exit(f"{jobs['1']}-x", 0, told(4.0))
+    world.finish_job(jobs["1"])
+    world.settle()
+    assert [pair.kept for pair in pairs_of(world)] == [pytest.approx(6 / 9, abs=0.01)]
+    assert jobs["0"] not in world.jobs
+
+
 def test_a_grant_that_is_not_shared_is_given_back_with_the_reason() -> None:
     world = world_with(reference("r", "R"))
     grant(world, devices=1)
