@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.allocation import Allocation
-from synergy_api.parts.dependencies import MOST_DEPENDENCIES, Dependency, MetDependencies
+from synergy_api.parts.dependencies import Dependencies, MetDependencies
 from synergy_api.parts.preemptions import MOST_PREEMPTIONS, PreemptionRecord
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
@@ -161,15 +161,7 @@ class TrainingJobSpec(ApiModel):
         Literal["Auto", "Consolidate", "Spread"],
         Field(description="Auto lets the plan decide, Consolidate waits for one node, Spread does not mind many."),
     ] = "Auto"
-    after: Annotated[
-        list[Dependency],
-        Field(
-            max_length=MOST_DEPENDENCIES,
-            description="Jobs that come first. The job is neither profiled nor planned before; once it has run, they "
-            "no longer matter.",
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["job"]},
-        ),
-    ] = []
+    after: Dependencies = []
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
     backoff_limit: Annotated[
         int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")
