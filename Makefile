@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -102,7 +102,7 @@ unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto
 
 properties: setup ## the planner's promises on a thousand random clusters each; allocations against a second solver
-	$(BIN)/pytest tests/unit/core/test_promises.py tests/unit/core/policies/allocation/test_against_a_second_solver.py -n auto --hypothesis-profile=many
+	$(BIN)/pytest tests/unit/core/test_promises.py tests/unit/core/selection/tenancy tests/unit/core/policies/allocation/test_against_a_second_solver.py -n auto --hypothesis-profile=many
 
 coverage: setup ## the pure tests with coverage of lines and branches
 	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered
@@ -121,7 +121,7 @@ check: lint types imports prose ## format, lint, types, import rules, the docume
 
 integration: integration-processes integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
 
-integration-processes: setup prometheus chromium torch integrations
+integration-processes: setup prometheus chromium torch integrations newer-torch
 	$(BIN)/pytest $(PROCESS_SUITES) -n auto
 
 integration-product: setup prerequisites postgres
@@ -168,6 +168,12 @@ torch:
 	@test -e /usr/lib/python3/dist-packages/torch/__init__.py || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-torch; }
 
+# the PyTorch of the next Debian, which has torch.distributed.checkpoint, beside the machine's: for tests of sharded states
+newer-torch: prerequisites
+	@test -e .newer-torch/.done || { rm -rf .newer-torch && debootstrap --variant=minbase --include=python3-torch trixie \
+	  .newer-torch "$$($(PY) -c 'from synergy_devcluster.images.base import debian_mirror; print(debian_mirror())')" \
+	  >/dev/null && rm -rf .newer-torch/var/cache/apt .newer-torch/var/lib/apt/lists && touch .newer-torch/.done; }
+
 integrations: torch ## the frameworks of synergy_job.integrations, for their tests, in .integrations
 	@test -e .integrations/.done || { rm -rf .integrations && $(BIN)/pip --python /usr/bin/python3 install --quiet \
 	  --root-user-action ignore --no-deps --require-hashes --only-binary :all: --target .integrations \
@@ -205,7 +211,7 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
 	touch $@
 
-test: check docs prerequisites prometheus postgres chromium torch integrations ## everything; from nothing on a new machine
+test: check docs prerequisites prometheus postgres chromium torch integrations newer-torch ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
 # a storm of one tenant's requests, which measures what others feel of it

@@ -34,6 +34,8 @@ def check(config: PlanConfig) -> None:
     for name, least in (("minimum_run_s", config.minimum_run_s), ("preemption_payback", config.preemption_payback)):
         if not 0.0 <= least < inf:
             raise FieldError(name, f"must be at least 0 and finite, is {least}")
+    if config.preemptions_per_hour is not None and config.preemptions_per_hour < 1:
+        raise FieldError("preemptions_per_hour", f"must be at least 1, is {config.preemptions_per_hour}")
     if config.pack_limit is not None and not config.pack_limit >= 0.0:
         raise FieldError("pack_limit", f"must be at least 0, is {config.pack_limit}")
     if config.link_bytes_per_s is not None and not config.link_bytes_per_s > 0.0:

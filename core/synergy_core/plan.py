@@ -18,15 +18,18 @@ from synergy_core.model.cluster import nodes_of
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Snapshot
+from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
 from synergy_core.selection.colocation_groups import NO_GROUPS, CoLocationGroups, candidate_groups, colocation_groups
+from synergy_core.selection.preemption.budgets import out_of_budget
 from synergy_core.selection.preemption_protection import least_run_s, protected
 from synergy_core.selection.quotas import Quotas
 from synergy_core.selection.round import Round
 from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
 from synergy_core.throughput.skew import PackRules
+from synergy_core.urgent import with_urgent
 
 
 def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -> Plan:
@@ -38,7 +41,16 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     """
     check(config)
     memory = memory or Memory()
+    names, planned = _planned(snapshot, config, memory)
+    return with_urgent(
+        snapshot, config, names, planned, lambda reduced, head: _planned(reduced, config, memory, head)[1]
+    )
 
+
+def _planned(
+    snapshot: Snapshot, config: PlanConfig, memory: Memory, head: tuple[str, ...] = ()
+) -> tuple[tuple[str, ...], Plan]:
+    """The queue, and the plan, with these jobs at the head of the queue."""
     # 1. The cluster: nodes by GPU type, with the capacity left.
     memory.begin(nodes_of(snapshot, config.mode), config.demand_tolerance, PackRules.of(config))
 
@@ -53,6 +65,8 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     grouping = Grouping(planned, memory.pools, config, memory.speeds)
     pairs = Combinations(grouping, memory.pairs) if shares_by_matrix(config) else None
 
+    tenants = TenantTree(snapshot.tenants)
+
     # 4. The policy: which jobs should run, in order, with the GPU types that each may use.
     ranking = rank(
         planned,
@@ -62,14 +76,17 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         grouping=grouping,
         pairs=pairs,
         solutions=memory.solutions,
-    )
+        tenants=tenants,
+    ).led_by(head)
 
     # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
     kept = out_of_reach(job_index.running, config.mode)
-    groups, outcome = _placed(planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas)
+    groups, outcome = _placed(
+        planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas, tenants=tenants
+    )
 
     # 7. The answer, with why the other jobs wait.
-    return answer(
+    return ranking.names, answer(
         snapshot,
         config,
         ranking=ranking,
@@ -99,6 +116,7 @@ def _placed(
     grouping: Grouping,
     kept: Mapping[str, Allocation],
     quotas: Quotas,
+    tenants: TenantTree,
 ) -> tuple[CoLocationGroups, Outcome]:
     """Steps 5 and 6: selects and places the queue of `ranking`.
 
@@ -107,6 +125,7 @@ def _placed(
     """
     pools = memory.pools
     young = protected(snapshot.jobs, snapshot.now, config)
+    young |= out_of_budget(snapshot, config, ranking.names, young)
     candidates: Sequence[Candidate] = candidate_groups(snapshot, ranking, config, grouping, protected=young)
     while True:
         groups = colocation_groups(snapshot, ranking, pools, config, candidates)
@@ -119,16 +138,27 @@ def _placed(
             wants_shared=grouping.wants_shared,
             pods_matter=quotas.pods_matter,
         )
-        outcome = MECHANISMS[config.mechanism](_round(queue, pools, config, quotas))
+        outcome = MECHANISMS[config.mechanism](
+            _round(queue, pools, config, ranking, quotas=quotas, tenants=tenants.with_groups(groups.members_by_name))
+        )
         unassigned = groups.unassigned(*_assigned_and_idle(outcome, pools), outcome.full) if candidates else ()
         if not unassigned:
             return groups, outcome
         candidates = [one for one in candidates if frozenset(job.name for job in one.jobs) not in unassigned]
 
 
-def _round(queue: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
-    gpus = sum(sum(pool.gpus) for pool in pools)
-    return Round(queue, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
+def _round(
+    queue: SchedulingQueue,
+    pools: Sequence[Pool],
+    config: PlanConfig,
+    ranking: Ranking,
+    *,
+    quotas: Quotas,
+    tenants: TenantTree,
+) -> Round:
+    profile_gpus = sum(sum(pool.gpus) for pool in pools) * config.profile_gpu_percent // 100
+    fair = tenants.guarantees and ranking.preempts and not ranking.divides and not ranking.strict
+    return Round(queue, pools, config.mode, profile_gpus, config.explain, quotas, tenants, fair)
 
 
 def _assigned_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:

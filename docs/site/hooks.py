@@ -21,6 +21,7 @@ ADDED = {
     "changelog.md": Path("CHANGELOG.md"),
     "contributing.md": Path("CONTRIBUTING.md"),
     "tenants.yaml": Path("examples/tenants.yaml"),
+    "tenant-tree.yaml": Path("examples/tenant-tree.yaml"),
 }
 """A page of the site, and the file that it shows."""
 _WIDTH = 100

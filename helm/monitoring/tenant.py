@@ -1,15 +1,18 @@
-"""What does each tenant hold, want and wait for?"""
+"""What does each tenant hold, want, borrow, lend and wait for?"""
 
 from grafana_foundation_sdk.builders import dashboard
 
 from monitoring.panels import Query, leader, lines, page, tenants
 
 _CHOSEN = 'tenant=~"$tenant"'
+_BY_TYPE = "{{tenant}} {{gpu_type}}"
 
 
 def build() -> dashboard.Dashboard:
     """The dashboard of tenants."""
-    made = page("kube-synergy-tenants", "kube-synergy / Tenants", "What does each tenant hold, want and wait for?")
+    made = page(
+        "kube-synergy-tenants", "kube-synergy / Tenants", "What does each tenant hold, want, borrow, lend and wait for?"
+    )
     made = made.with_variable(tenants())
     held, of_all = f'{_CHOSEN}, use="held"', 'use="held"'
     for panel in (
@@ -42,6 +45,16 @@ def build() -> dashboard.Dashboard:
             [Query(leader("oldest_waiting_seconds", "tenant", matching=_CHOSEN), "{{tenant}}")],
             "Longest time that a waiting job has waited in its life.",
             "s",
+        ),
+        lines(
+            "GPUs borrowed",
+            [Query(leader("tenant_type_gpus", "tenant", "gpu_type", matching=f'{_CHOSEN}, use="borrowed"'), _BY_TYPE)],
+            "GPUs beyond the guarantee of the tenant and those below it.",
+        ),
+        lines(
+            "GPUs lent",
+            [Query(leader("tenant_type_gpus", "tenant", "gpu_type", matching=f'{_CHOSEN}, use="lent"'), _BY_TYPE)],
+            "GPUs of its guarantee that others have.",
         ),
         lines(
             "Unfinished jobs",

@@ -70,4 +70,5 @@ SCHEDULING_POLICIES: Final = Resource(
 THROUGHPUT_PROFILES: Final = Resource(
     "kube-synergy.dev", "v1alpha1", "throughputprofiles", "ThroughputProfile", namespaced=False
 )
+PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 TENANTS: Final = Resource("kube-synergy.dev", "v1alpha1", "tenants", "Tenant", namespaced=False)

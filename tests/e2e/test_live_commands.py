@@ -308,6 +308,7 @@ DATA = ("queue", "why", "when", "profile", "history", "top", "usage", "rounds", 
 """Those that answer in JSON and YAML too."""
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("known")
 async def test_every_command_answers_an_admin_and_a_user(
     kube: KubeClient, namespace: str, user: Path, admin: Path, tmp_path: Path

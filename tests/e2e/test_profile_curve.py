@@ -6,6 +6,7 @@ import pytest
 
 from support.on_cluster.jobs import empties, reaches, restricted_template, submit
 from synergy_api.names import LABEL_JOB, LABEL_ROLE, ROLE_WORKER
+from synergy_devcluster.images.project import EXAMPLES_TORCH
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
 
@@ -19,6 +20,45 @@ GRID = range(100, 1001, 100)
 IMAGE_BYTES, IMAGES, BATCH = 65536, 1024, 32
 STORAGE_MIB_PER_S = 32
 """Of the cached job: 16 steps a second of 2 MiB each where nothing is in memory, 20 where all is."""
+
+
+PIPELINE = """
+import time, zlib
+import torch
+import synergy_job, synergy_job.torch
+
+SIDE, CUT, BATCH, COUNT = 80, 64, 16, 512
+torch.set_num_threads(1)
+torch.manual_seed(1)
+
+class Images(torch.utils.data.Dataset):
+    def __init__(self):
+        made = (torch.randint(0, 256, (3, SIDE // 4, SIDE // 4), dtype=torch.uint8) for _ in range(COUNT))
+        larger = (one.repeat_interleave(4, 1).repeat_interleave(4, 2) for one in made)
+        self.stored = [zlib.compress(one.numpy().tobytes(), 1) for one in larger]
+    def __len__(self):
+        return COUNT
+    def __getitem__(self, index):
+        pixels = torch.frombuffer(bytearray(zlib.decompress(self.stored[index])), dtype=torch.uint8)
+        image = pixels.view(3, SIDE, SIDE).float()
+        top, left = torch.randint(0, SIDE - CUT, (2,)).tolist()
+        image = image[:, top:top + CUT, left:left + CUT]
+        image = image.flip(2) if torch.rand(1) < 0.5 else image
+        image = torch.nn.functional.interpolate(image[None], scale_factor=1.5, mode="bilinear")[0]
+        return (image + torch.randn(image.shape)) / 128 - 1, index % 10
+
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 5, stride=4), torch.nn.Flatten(), torch.nn.LazyLinear(10))
+loader = torch.utils.data.DataLoader(Images(), BATCH, shuffle=True, num_workers=2)
+model(next(iter(loader))[0])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+state = synergy_job.torch.state("/tmp/NAME.pt", model=model, optimizer=optimizer)
+for images, labels in state.iterate(loader):
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(images), labels).backward()
+    optimizer.step()
+    time.sleep(0.05)
+"""
+"""Two loader processes decode, crop, flip, scale and add noise to real batches; the device waits for 50 ms."""
 
 
 def true_speed(cpu_millis: int) -> float:
@@ -114,3 +154,41 @@ async def test_the_memory_model_is_compared_with_a_run_on_storage_that_was_measu
     env = {entry["name"]: entry.get("value") for entry in container["env"]}
     assert int(env["SYNERGY_CACHE_BYTES"]) == int(env["SYNERGY_MEMORY_BYTES"]) - matrix["memoryBytes"][0] > 0
     await reaches(kube, namespace, "cached", "Succeeded", seconds=120)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+async def test_the_curve_of_a_pytorch_pipeline_is_within_ten_per_cent_of_a_full_sweep(
+    kube: KubeClient, namespace: str, pools: None, policy: Callable[..., Awaitable[None]]
+) -> None:
+    """Nobody knows this pipeline's curve: the sweep measures each point, Auto at most every other one."""
+    await policy(mechanism="tune", roundSeconds=20)
+    grid = range(200, 1001, 100)
+    profiles = {}
+    for mode in ("Sweep", "Auto"):
+        name = mode.lower()
+        template = restricted_template(["python3", "-c", PIPELINE.replace("NAME", name)])
+        template["spec"]["containers"][0]["image"] = EXAMPLES_TORCH.tag
+        await submit(
+            kube,
+            namespace,
+            name,
+            gpus=1,
+            steps=20,
+            gpuTypes=["A100"],
+            profile={"mode": mode, "steps": 60, "warmupSteps": 8, "cpuStep": "100m", "timeoutSeconds": 180},
+            resources={"min": {"cpu": "200m", "memory": "512Mi"}, "max": {"cpu": "1", "memory": "768Mi"}},
+            template=template,
+        )
+        job = await reaches(kube, namespace, name, "Succeeded", "Failed", seconds=420)
+        assert job["status"]["phase"] == "Succeeded", job["status"]
+        profiles[mode] = job["status"]["profile"]
+    swept = {point["cpuMillis"]: point["stepsPerSecond"] for point in profiles["Sweep"]["points"]}
+    assert sorted(swept) == list(grid)
+    assert swept[1000] > 1.5 * swept[200], "CPU makes it faster"
+    (curve,) = profiles["Auto"]["matrices"]
+    found = {cpu: row[-1] for cpu, row in zip(curve["cpuMillis"], curve["stepsPerSecond"], strict=True)}
+    errors = {cpu: found[cpu] / swept[cpu] - 1 for cpu in grid}
+    print(f"swept {swept}\nfound {found}\nerrors {errors}")
+    assert max(abs(error) for error in errors.values()) <= 0.10, errors
+    assert len(profiles["Auto"]["points"]) <= (len(grid) + 1) // 2

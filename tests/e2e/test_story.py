@@ -41,10 +41,10 @@ async def test_the_demo_shows_all_it_is_to_show(
     finally:
         print("\n".join(told))
         await kube.delete(GPU_POOLS, "a100")
+        await kube.delete(NAMESPACES, story.NAMESPACE)
     assert shortcomings(seen) == []
     assert "Queued" in answers["why"][1]
     assert len(answers["when"]) > 1
     assert not [line for line in answers["when"] if line.startswith("Error")]
     measured = [one.last["status"]["progress"] for one in seen.observations.values() if one.yields]
     assert all(0 <= one["saveSeconds"] < one["resumeSeconds"] for one in measured), "what a preemption cost"
-    await kube.delete(NAMESPACES, story.NAMESPACE)

@@ -25,7 +25,6 @@ IMAGE = "localhost/kube-synergy-examples-torch:dev"
 MIB = 1 << 20
 MEMORY = 512 * MIB
 STEPS = 400
-STOPS = 5
 
 
 class Pair:
@@ -84,6 +83,20 @@ class Pair:
         await self.kube.merge_patch(TRAINING_JOBS, self.name, {"spec": {"suspend": value}}, self.namespace)
         if value:
             await reaches(self.kube, self.namespace, self.name, "Suspended", seconds=60)
+
+    async def suspended_for_a_moment(self, run: int) -> None:
+        await self.suspended(True)
+        await self.suspended(False)
+
+    async def evicted(self, run: int) -> None:
+        """As by somebody who empties the node: rank 1 alone is told to end."""
+        pod = f"{self.name}-{run}-1"
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+        await self.kube.create_subresource(PODS, pod, "eviction", eviction, self.namespace)
+
+    async def deleted(self, run: int) -> None:
+        """The pod of rank 0 alone, with its grace period."""
+        await self.kube.delete(PODS, f"{self.name}-{run}-0", self.namespace)
 
     async def container(self, rank: int, run: int) -> Json:
         pod = await self.kube.get(PODS, f"{self.name}-{run}-{rank}", self.namespace)
@@ -147,12 +160,12 @@ async def test_a_job_that_is_retuned_preempted_and_killed_ends_as_one_that_was_l
     )
     assert int(shared.split()[1]) * 1024 == MEMORY // 2
     await _is_retuned_in_place(pair)
-    for number_of_run in range(1, STOPS + 1):
-        await pair.suspended(True)
-        await pair.suspended(False)
+    stops = [pair.suspended_for_a_moment, pair.evicted, pair.deleted, pair.evicted, pair.suspended_for_a_moment]
+    for number_of_run, stop in enumerate(stops, start=1):
+        await stop(number_of_run)
         await pair.trains(number_of_run + 1, steps=await pair.steps())
-    await kube.delete(PODS, f"pair-{STOPS + 1}-1", namespace, grace_seconds=0)
-    await pair.trains(STOPS + 2)
+    await kube.delete(PODS, f"pair-{len(stops) + 1}-1", namespace, grace_seconds=0)
+    await pair.trains(len(stops) + 2)
     await reaches(kube, namespace, "pair", "Succeeded", seconds=120)
 
     for rank in (0, 1):
@@ -160,7 +173,9 @@ async def test_a_job_that_is_retuned_preempted_and_killed_ends_as_one_that_was_l
         assert all(one.items() <= losses(told[rank]).items() for one in runs)
         assert set().union(*runs) == set(range(1, STEPS + 1))
         firsts, lasts = [min(one) for one in runs], [max(one) for one in runs]
-        assert firsts[1 : STOPS + 1] == [last + 1 for last in lasts[:STOPS]], "a preempted job makes no step twice"
+        assert firsts[1 : len(stops) + 1] == [last + 1 for last in lasts[: len(stops)]], (
+            "a preempted job makes no step twice"
+        )
         assert weights((await pair.printed(rank))[-1]) == weights(told[rank])
 
 

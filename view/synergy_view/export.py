@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.length import total_steps
-from synergy_api.parts.program import model
+from synergy_api.program import model
 from synergy_api.timestamps import parse_time
 from synergy_view.seen import SeenJob
 from synergy_view.surface import surfaces

@@ -33,6 +33,10 @@ def history(job: SeenJob, events: Iterable[Object]) -> History:
         found.append(Happening(parse_time(job.status.start_time), "FirstStart", "the job ran for the first time"))
     if job.status.completion_time is not None:
         found.append(Happening(parse_time(job.status.completion_time), job.phase, "the job ended"))
+    found += [
+        Happening(parse_time(one.at), f"Preempted by {one.rule}", f"run {one.run}: {one.text}")
+        for one in job.status.preemptions or ()
+    ]
     for event in events:
         involved = event.get("regarding") or event.get("involvedObject") or {}
         at = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")

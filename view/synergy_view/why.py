@@ -174,6 +174,9 @@ def _notes(job: SeenJob, reason: str) -> Iterable[str]:
     for part in (status.late, status.restriction):
         if part is not None and not job.finished and part.reason != reason:
             yield f"{part.reason}: {part.message}"
+    if status.preemptions and not job.gpus_held and not job.finished:
+        last = status.preemptions[-1]
+        yield f"Preempted by {last.rule}: run {last.run}: {last.text}"
     for condition in status.conditions:
         if condition.type == "ResourcesAsPlanned" and condition.status == "False" and condition.reason not in _GOOD:
             yield f"{condition.reason}: {condition.message}"

@@ -6,6 +6,7 @@ never stops the others.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from pydantic import ValidationError
@@ -78,6 +79,8 @@ class NodeCapacity:
     replicas, whether plans may share its GPUs or not."""
     packed: bool = False
     resource: str = RESOURCE_GPU
+    domains: tuple[str, ...] = ()
+    """What the node is part of, the widest first, as its pool's topology names them."""
     closures: tuple[Closure, ...] = ()
     """When no job may run on it, in order of time."""
 
@@ -180,6 +183,7 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         storage_bytes_per_s=pool.spec.storage_bandwidth if pool else None,
         price_per_hour=pool.spec.price_per_hour if pool else 0.0,
         pool=pool.name if pool else None,
+        domains=_domains(pool, labels),
         closures=closures,
         problem=_problem(name, labels, claims, not reserved.fits(offered)),
     )
@@ -201,6 +205,12 @@ def _reserved(pool: Pool | None) -> Amounts:
 def _gpu_type(pool: Pool | None, labels: Mapping[str, str]) -> str:
     """The pool's name for it, else GPU feature discovery's product without the mark of sharing."""
     return pool.spec.gpu_type if pool else labels.get(LABEL_PRODUCT, "").removesuffix("-SHARED")
+
+
+def _domains(pool: Pool | None, labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Up to the first label that the node lacks: of a rack without its block nobody knows which one it is."""
+    keys = pool.spec.topology if pool is not None else ()
+    return tuple(takewhile(bool, (labels.get(key, "") for key in keys)))
 
 
 def _replicas(pool: Pool | None, labels: Mapping[str, str]) -> int:

@@ -3,6 +3,7 @@
 A job's own `spec.tenant` only chooses among the tenants that its namespace belongs to.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,6 +52,10 @@ class Tenancy:
         return {}
 
     @cached_property
+    def _namespaces(self) -> Counter[str]:
+        return Counter(one.name for namespace in self.labels for one in self.tenants_of(namespace))
+
+    @cached_property
     def _taken(self) -> frozenset[str]:
         return frozenset(self.problems) | {tenant.name for tenant in self.tenants}
 
@@ -66,7 +71,7 @@ class Tenancy:
 
     def namespaces_of(self, tenant: str) -> int:
         """How many namespaces belong to the Tenant."""
-        return sum(any(one.name == tenant for one in self.tenants_of(namespace)) for namespace in self.labels)
+        return self._namespaces[tenant]
 
     def established(self, namespace: str, declared: str) -> Established:
         """The tenant that a job of the namespace counts for which has `declared` as its spec.tenant."""

@@ -9,7 +9,8 @@ from synergy_api.names import ANNOTATION_VERSION, GROUP, PRODUCT_VERSION, VERSIO
 from synergy_api.resources.gpu_pool import GPUPoolSpec, GPUPoolStatus
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
 from synergy_api.resources.tenant import NAME_RULES as TENANT_NAME_RULES
-from synergy_api.resources.tenant import TenantSpec, TenantStatus
+from synergy_api.resources.tenant import TenantSpec
+from synergy_api.resources.tenant_status import TenantStatus
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
 from synergy_api.resources.training_job import NAME_RULES, TrainingJobSpec, TrainingJobStatus
 
@@ -146,15 +147,20 @@ KINDS: Final = (
         name="Tenant",
         plural="tenants",
         short_name="tnt",
-        description="Namespaces that share the cluster as one, and the most that their jobs may ask for.",
+        description="Namespaces that share the cluster as one: their GPUs, and the most that their jobs may ask for.",
         namespaced=False,
         spec=TenantSpec,
         status=TenantStatus,
         columns=(
-            Column("Namespaces", ".status.namespaces", "integer", "Namespaces that belong to the tenant."),
-            Column("Jobs", ".status.jobs", "integer", "Unfinished jobs that count for the tenant."),
-            Column("Weight", ".spec.weight", "number", "Its share beside those of other tenants."),
+            Column("Parent", ".spec.parent", "string", "The Tenant that it is part of."),
+            Column("Guaranteed", ".status.summary.guaranteed", "string", "GPUs that plans guarantee."),
+            Column("Used", ".status.summary.used", "string", "GPUs that its jobs hold."),
+            Column("Borrowed", ".status.summary.borrowed", "string", "GPUs used beyond the guarantee."),
+            Column("Waiting", ".status.summary.waiting", "string", "GPUs that its jobs wait for."),
             _AGE,
+            Column("Namespaces", ".status.namespaces", "integer", "Namespaces that belong to it.", wide=True),
+            Column("Jobs", ".status.jobs", "integer", "Unfinished jobs that count for the tenant.", wide=True),
+            Column("Weight", ".spec.weight", "number", "Its share beside those of its siblings.", wide=True),
             Column("Max-Weight", ".spec.caps.maxWeight", "number", "Largest weight of a job.", wide=True),
             Column("Never-Preempted", ".status.neverPreemptedGPUs", "integer", "GPUs held for good.", wide=True),
         ),

@@ -30,6 +30,15 @@ class Dependency(ApiModel):
     ] = "Succeeded"
 
 
+Dependencies = Annotated[
+    list[Dependency],
+    Field(
+        max_length=MOST_DEPENDENCIES,
+        description="Jobs that come first. The job is neither profiled nor planned before; once it has run, they no "
+        "longer matter.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["job"]},
+    ),
+]
 MetDependencies = Annotated[
     list[Annotated[str, Field(max_length=MAX_JOB_NAME)]],
     Field(

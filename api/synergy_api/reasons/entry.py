@@ -23,6 +23,8 @@ class ReasonPlace(StrEnum):
     POOL = "GPUPool, `Valid`"
     POLICY = "SchedulingPolicy, `Valid`"
     TENANT = "Tenant, `Valid`"
+    TENANT_TREE = "Tenant, `InTree`"
+    TENANT_GUARANTEE = "Tenant, `GuaranteeKept`"
     NODE = "Node"
     PROFILE = "ThroughputProfile, `Valid`"
 

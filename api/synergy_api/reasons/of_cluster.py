@@ -7,6 +7,8 @@ from synergy_api.reasons.words import Reason
 
 _POOL: Final = (ReasonPlace.POOL,)
 _POLICY: Final = (ReasonPlace.POLICY,)
+_TREE: Final = (ReasonPlace.TENANT_TREE,)
+_GUARANTEE: Final = (ReasonPlace.TENANT_GUARANTEE,)
 _PROFILE: Final = (ReasonPlace.PROFILE,)
 
 CLUSTER: Final[dict[Reason, Entry]] = {
@@ -65,6 +67,53 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         (ReasonPlace.TENANT,),
         "no namespace belongs to the tenant",
         "correct spec.namespaces or spec.namespaceSelector, or label the namespaces",
+        "A tenant that only has children needs no namespace.",
+        "Warning",
+    ),
+    Reason.PARENT_FOUND: Entry(_TREE, "the tenant is part of {parent}", event="Normal"),
+    Reason.UNKNOWN_PARENT: Entry(
+        _TREE,
+        "spec.parent names {parent}, and there is no valid Tenant of that name",
+        "correct spec.parent, or create the Tenant",
+        "Plans take the tenant as a root until then: its guarantee and limit hold, and no parent's limit does.",
+        "Warning",
+    ),
+    Reason.PARENT_CYCLE: Entry(
+        _TREE,
+        "spec.parent leads back to the tenant itself: {cycle}",
+        "remove spec.parent from one of them",
+        "Plans take each Tenant of the cycle as a root until then. Tenants below it keep their parents.",
+        "Warning",
+    ),
+    Reason.TREE_TOO_DEEP: Entry(
+        _TREE,
+        "the tenant has more than {most} tenants above it",
+        "give it a parent that is nearer to the root",
+        "Plans take the tenant as a root until then.",
+        "Warning",
+    ),
+    Reason.GUARANTEE_COVERED: Entry(_GUARANTEE, "plans keep the guarantee", event="Normal"),
+    Reason.GUARANTEES_ABOVE_PARENT: Entry(
+        _GUARANTEE,
+        "the children of {parent} are guaranteed {asked} {type} together, and {parent} has {given}; plans guarantee "
+        "this tenant {kept}",
+        "lower spec.guarantee of the children, or raise that of {parent}",
+        "Plans lower the children's guarantees in proportion.",
+        "Warning",
+    ),
+    Reason.GUARANTEES_ABOVE_CLUSTER: Entry(
+        _GUARANTEE,
+        "all tenants are guaranteed {asked} {type} together, and the cluster has {given}; plans guarantee this tenant "
+        "{kept}",
+        "lower spec.guarantee of the tenants, or add nodes",
+        "Plans lower guarantees in proportion while the cluster has too few GPUs, such as when nodes are not ready. "
+        "They rise again with the nodes.",
+        "Warning",
+    ),
+    Reason.GUARANTEE_ABOVE_LIMIT: Entry(
+        _GUARANTEE,
+        "the tenant would be guaranteed {asked} {type}, and its spec.limit allows {kept}",
+        "lower the guarantees of its children, or raise spec.limit",
         event="Warning",
     ),
     Reason.IN_FORCE: Entry(_POLICY, "plans follow this policy", event="Normal"),

@@ -64,6 +64,13 @@ RUNS: Final[dict[Reason, Entry]] = {
     ),
     Reason.WORKERS_RUNNING: Entry(_R, "run {run}: {workers} of {workers} workers run, on {gpu_type}", event="Normal"),
     Reason.YIELDING: Entry(_R, "run {run} leaves by {until}: {why}", event="Normal"),
+    Reason.PREEMPTED: Entry(
+        (ReasonPlace.EVENT,),
+        "the plan ends run {run}: {text}",
+        means="The job checkpoints, keeps its progress and is queued again. status.preemptions has the newest ones, "
+        "with their rule.",
+        event="Normal",
+    ),
     Reason.FINISHED: Entry(_R, "the condition Finished says how it ended"),
     Reason.WORKERS_SUCCEEDED: Entry(_ENDS, "run {run}: all workers are done", event="Normal"),
     Reason.ENDED_EARLY: Entry(_ENDS, "run {run}: the script ended training after step {step}: {why}", event="Normal"),

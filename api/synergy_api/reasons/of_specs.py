@@ -36,6 +36,14 @@ SPECS: Final[dict[Reason, Entry]] = {
         "runs all the same, within the caps.",
         "Warning",
     ),
+    Reason.PRIORITY_CLASS_UNKNOWN: Entry(
+        _V,
+        "the spec can be planned on this cluster, but spec.priorityClassName is {name}, and the cluster has no such "
+        "PriorityClass, so the job counts as one that names none",
+        "correct spec.priorityClassName, or ask the cluster's administrator for the class",
+        "kubectl get priorityclasses lists those that there are. The job runs all the same.",
+        "Warning",
+    ),
     Reason.FIELDS_OVERRIDDEN: Entry(
         _V,
         "the spec can be planned on this cluster, but the plan sets {fields} itself and ignores these values",

@@ -72,6 +72,15 @@ class GPUPoolSpec(ApiModel):
     ] = None
     system_reserved: SystemReserved = SystemReserved()
     sharing: PoolSharing = PoolSharing()
+    topology: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=317)]],
+        Field(
+            max_length=4,
+            description="Keys of the node labels that say what a node is part of, the widest first, such as those of "
+            "its block, rack and NVLink domain. Gangs of several nodes go to the narrowest that holds them.",
+            json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        ),
+    ] = []
     maintenance: Annotated[
         list[MaintenanceWindow],
         Field(

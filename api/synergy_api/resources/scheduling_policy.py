@@ -135,6 +135,13 @@ class Profiling(ApiModel):
     ] = 600
 
 
+@with_options("priorities")
+class Priorities(ApiModel):
+    """How the PriorityClasses of jobs count."""
+
+    across: bool = AS_DESCRIBED
+
+
 _TIME_SHARING: Final[tuple[str, ...]] = get_args(TimeSharingPolicyName)
 _AGNOSTIC: Final = f"agnostic needs one of the policies {', '.join(_TIME_SHARING)}"
 _PLACEMENTS: Final = f"placementSensitive needs one of the policies {', '.join(_TIME_SHARING)}"
@@ -182,6 +189,7 @@ class SchedulingPolicySpec(ApiModel):
     queues: Queues = Queues()
     placement: PackRules = PackRules()
     preemption: Preemption = Preemption()
+    priorities: Priorities = Priorities()
     profiling: Profiling = Profiling()
 
     @model_validator(mode="after")

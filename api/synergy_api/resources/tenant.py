@@ -1,12 +1,35 @@
-"""Tenant: which namespaces belong together, and how much their jobs may ask for. Only administrators write it."""
+"""Tenant: which namespaces belong together, how many GPUs they have, and what their jobs may ask for.
 
-from typing import Annotated, Any, Literal, Self
+Only administrators write it.
+"""
+
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from synergy_api.base import ApiModel, Conditions
+from synergy_api.base import ApiModel
 
+TYPE_NAMES: Final[list[Any]] = [
+    {
+        "rule": "self.all(type, type.size() >= 1 && type.size() <= 63)",
+        "message": "a GPU type has 1 to 63 characters",
+    }
+]
+_SPEC_RULES: list[Any] = [
+    {
+        "rule": "!has(self.guarantee) || !has(self.limit) || "
+        "self.guarantee.all(type, !(type in self.limit) || self.guarantee[type] <= self.limit[type])",
+        "message": "guarantee must not be above limit, for any GPU type",
+        "fieldPath": ".guarantee",
+    }
+]
 _NAMESPACE_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+MOST_GPU_TYPES: Final = 16
+_MOST_GPUS: Final = 1 << 20
+GpusByType = Annotated[
+    dict[str, Annotated[int, Field(ge=0, le=_MOST_GPUS)]],
+    Field(max_length=MOST_GPU_TYPES, json_schema_extra={"x-kubernetes-validations": TYPE_NAMES}),
+]
 _LABEL_VALUE = Annotated[str, Field(max_length=63)]
 _VALUES_RULES: list[Any] = [
     {
@@ -68,10 +91,30 @@ class TenantCaps(ApiModel):
         Literal["Allowed", "Denied"],
         Field(description="Whether plans go by spec.slo.deadline of the tenant's jobs."),
     ] = "Denied"
+    max_priority: Annotated[
+        int,
+        Field(
+            ge=-(1 << 31),
+            le=1_000_000_000,
+            description="Largest value of a job's PriorityClass. Plans count a larger one as this, or as the "
+            "cluster's default class where that is larger, and as not urgent.",
+        ),
+    ] = 0
+    max_preemptions_per_hour: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=1 << 20,
+            description="Preemption budget: plans end at most so many runs of the tenant's jobs within an hour, those "
+            "of its children included. By default there is no such budget.",
+        ),
+    ] = None
 
 
 class TenantSpec(ApiModel):
-    """Which namespaces belong to the tenant, and what it may ask for."""
+    """Which namespaces belong to the tenant, what it has of the cluster, and what its jobs may ask for."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _SPEC_RULES})
 
     namespaces: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]],
@@ -97,27 +140,64 @@ class TenantSpec(ApiModel):
         Field(
             gt=1e-6,
             le=1e6,
-            description="The tenant's share beside those of other tenants, for the policy hierarchical. "
-            "A weight in the SchedulingPolicy's spec.tenants is stronger.",
+            description="The tenant's share beside those of its siblings: of the cluster under the policy "
+            "hierarchical, of what is lent where tenants have guarantees. A weight in the SchedulingPolicy's "
+            "spec.tenants is stronger.",
         ),
     ] = 1.0
+    parent: Annotated[
+        str,
+        Field(
+            max_length=63,
+            description="Name of the Tenant that this one is part of. A Tenant without a parent is a root. What its "
+            "children use counts for the parent too.",
+        ),
+    ] = ""
+    guarantee: Annotated[
+        GpusByType,
+        Field(
+            description="GPUs that the tenant gets when its jobs want them, by GPU type: free ones at once, others at "
+            "the next round. Of a type that is not named, it has what its children are guaranteed together."
+        ),
+    ] = {}
+    limit: Annotated[
+        GpusByType,
+        Field(
+            description="GPUs that the tenant and its children may use at most, by GPU type. Types that are not named "
+            "have no limit."
+        ),
+    ] = {}
+    borrowing: Annotated[
+        GpusByType,
+        Field(
+            description="GPUs that the tenant may use beyond its guarantee at most, by GPU type. Of types that are not "
+            "named it may borrow all that is free, up to its limit."
+        ),
+    ] = {}
+    lending: Annotated[
+        GpusByType,
+        Field(
+            description="GPUs of its guarantee that others may use while it does not, at most, by GPU type. Of types "
+            "that are not named it lends all."
+        ),
+    ] = {}
     caps: TenantCaps = TenantCaps()
 
-
-class TenantStatus(ApiModel):
-    """What the extender sees of the tenant."""
-
-    namespaces: Annotated[int, Field(ge=0, description="Namespaces that belong to the tenant.")] = 0
-    jobs: Annotated[int, Field(ge=0, description="Unfinished jobs that count for the tenant.")] = 0
-    never_preempted_gpus: Annotated[
-        int, Field(ge=0, description="GPUs that its jobs with preemption Never hold under the cap.")
-    ] = 0
-    conditions: Conditions = []
+    @model_validator(mode="after")
+    def _within_limits(self) -> Self:
+        """What the API server checks by a rule, for objects that come without it."""
+        if any(gpus > self.limit.get(gpu_type, gpus) for gpu_type, gpus in self.guarantee.items()):
+            raise ValueError(str(_SPEC_RULES[0]["message"]))
+        return self
 
 
 NAME_RULES: list[Any] = [
     {
         "rule": "self.metadata.name.size() <= 63",
         "message": "metadata.name must be at most 63 characters: spec.tenant of TrainingJobs names it",
-    }
+    },
+    {
+        "rule": "!has(self.spec.parent) || self.spec.parent != self.metadata.name",
+        "message": "spec.parent must not be the Tenant itself",
+    },
 ]

@@ -7,7 +7,8 @@ from pydantic import ConfigDict, Field, model_validator
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.allocation import Allocation
-from synergy_api.parts.dependencies import MOST_DEPENDENCIES, Dependency, MetDependencies
+from synergy_api.parts.dependencies import Dependencies, MetDependencies
+from synergy_api.parts.preemptions import MOST_PREEMPTIONS, PreemptionRecord
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
@@ -134,6 +135,15 @@ class TrainingJobSpec(ApiModel):
         float,
         Field(gt=1e-6, le=1e6, description="Weight in fair policies. Plans count at most the Tenant's caps.maxWeight."),
     ] = 1.0
+    priority_class_name: Annotated[
+        str,
+        Field(
+            max_length=253,
+            description="Name of a PriorityClass. Among the jobs of its tenant, a job of a higher class goes first, "
+            "whatever the policy. Plans count at most the Tenant's caps.maxPriority. The class of pods is another "
+            "matter: that is the template's.",
+        ),
+    ] = ""
     slo: Slo | None = None
     resources: ResourceRange = ResourceRange()
     dataset: Dataset | None = None
@@ -151,15 +161,7 @@ class TrainingJobSpec(ApiModel):
         Literal["Auto", "Consolidate", "Spread"],
         Field(description="Auto lets the plan decide, Consolidate waits for one node, Spread does not mind many."),
     ] = "Auto"
-    after: Annotated[
-        list[Dependency],
-        Field(
-            max_length=MOST_DEPENDENCIES,
-            description="Jobs that come first. The job is neither profiled nor planned before; once it has run, they "
-            "no longer matter.",
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["job"]},
-        ),
-    ] = []
+    after: Dependencies = []
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
     backoff_limit: Annotated[
         int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")
@@ -238,8 +240,8 @@ class TrainingJobStatus(ApiModel):
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
     service, metDependencies, times;
-    extender - allocation, queue, late, restriction, marks, estimates (leader), progress (any replica), and of the
-    summary each the texts about its own fields.
+    extender - allocation, queue, late, restriction, marks, estimates, preemptions (leader), progress (any replica),
+    and of the summary each the texts about its own fields.
     """
 
     observed_generation: Annotated[
@@ -262,6 +264,10 @@ class TrainingJobStatus(ApiModel):
     late: Late | None = None
     restriction: Restriction | None = None
     marks: Marks | None = None
+    preemptions: Annotated[
+        list[PreemptionRecord] | None,
+        Field(max_length=MOST_PREEMPTIONS, description="The newest runs that plans ended, with the rule."),
+    ] = None
     estimates: Annotated[
         list[SpeedEstimate] | None,
         Field(max_length=64, description="Throughputs that plans use and that were not measured, by GPU type."),

@@ -4,14 +4,15 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import linear_regression, median
 
 import click
 
-from synergy_cli.bench.workload import a_round_later, cluster
+from synergy_cli.bench.workload import a_round_later, among_tenants, cluster
 from synergy_cli.errors import bad_options
 from synergy_cli.text_table import text_table
+from synergy_core.cache import Memory
 from synergy_core.collector import collector_paused
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Snapshot
@@ -38,6 +39,8 @@ class Case:
     ratio_to_first_fit: float
     aim_s: float
     within_aim: bool
+    ratio_to_no_tenants: float | None = None
+    """Processor time of a plan under `--tenants` over that of the same plan without them."""
 
 
 @click.command("planner")
@@ -46,15 +49,24 @@ class Case:
     "--repeats", default=5, show_default=True, type=click.IntRange(1), help="Number of plans. A figure is their median."
 )
 @click.option("--policy", default="las", show_default=True, help="Ordering policy.")
+@click.option(
+    "--tenants",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Also plan with so many tenants, in departments of four, to which all GPUs are guaranteed in equal parts.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def planner_command(seed: int, repeats: int, policy: str, as_json: bool) -> None:
+def planner_command(seed: int, repeats: int, policy: str, tenants: int, as_json: bool) -> None:
     """Measure one plan of a busy cluster: after two rounds, with all GPUs taken and many jobs waiting."""
     cases = []
     for nodes, jobs, aim_s in _SIZES:
         if not as_json:
             click.echo(f"{nodes * 8} GPUs, {jobs} jobs ...", err=True)
         with bad_options():
-            cases.append(_measure(nodes, jobs, aim_s, seed=seed, repeats=repeats, policy=policy))
+            case = _measure(nodes, jobs, aim_s, seed=seed, repeats=repeats, policy=policy)
+            ratio = _ratio(nodes, jobs, tenants, seed=seed, repeats=repeats, policy=policy) if tenants else None
+            cases.append(replace(case, ratio_to_no_tenants=ratio))
     growth = growth_over_n_log_n([(case.gpus + case.jobs, case.round_s) for case in cases])
     if as_json:
         report = {"benchmark": "planner", "seed": seed, "repeats": repeats, "policy": policy, "mechanism": "tune"}
@@ -62,6 +74,8 @@ def planner_command(seed: int, repeats: int, policy: str, as_json: bool) -> None
         click.echo(json.dumps({**report, **fit, "cases": [asdict(case) for case in cases]}))
     else:
         click.echo(_text(cases))
+        for case in cases if tenants else ():
+            click.echo(f"{case.gpus} GPUs, {tenants} tenants: {case.ratio_to_no_tenants:.2f} times as long as without")
         click.echo(f"seconds of a round grow with (n log n)^{growth:.2f}, n being GPUs + jobs")
 
 
@@ -90,6 +104,22 @@ def _measure(nodes: int, jobs: int, aim_s: float, *, seed: int, repeats: int, po
         aim_s=aim_s,
         within_aim=round_s <= aim_s,
     )
+
+
+def _ratio(nodes: int, jobs: int, tenants: int, *, seed: int, repeats: int, policy: str) -> float:
+    """Plans with and without tenants by turns: each with the memory of its last one, as the extender plans."""
+    config = PlanConfig(policy=policy, mechanism="tune")
+    start = cluster(nodes=nodes, jobs=jobs, seed=seed)
+    without = a_round_later(start, plan(start, config), seed=seed + 1)
+    snapshots = (without, among_tenants(without, tenants))
+    spent: tuple[list[float], list[float]] = ([], [])
+    memories = (Memory(), Memory())
+    for _ in range(repeats + 1):
+        for snapshot, memory, seconds in zip(snapshots, memories, spent, strict=True):
+            began = time.process_time()
+            plan(snapshot, config, memory)
+            seconds.append(time.process_time() - began)
+    return median(spent[1][1:]) / median(spent[0][1:])
 
 
 def growth_over_n_log_n(measured: Sequence[tuple[int, float]]) -> float:

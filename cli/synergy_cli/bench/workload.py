@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from synergy_core.model.answer import Plan
-from synergy_core.model.snapshot import Job, Node, Profile, Snapshot
+from synergy_core.model.snapshot import Job, Node, Profile, Snapshot, Tenant
 
 _GIB = 2**30
 _GPUS, _CPU, _MEMORY = 8, 24000, 500 * _GIB
@@ -33,6 +33,21 @@ def a_round_later(snapshot: Snapshot, plan: Plan, *, seed: int) -> Snapshot:
         for job in snapshot.jobs
     )
     return replace(snapshot, jobs=tuple(jobs))
+
+
+def among_tenants(snapshot: Snapshot, tenants: int) -> Snapshot:
+    """The same with its jobs dealt out to tenants, in departments of four, to which the GPUs are guaranteed."""
+    gpus = sum(node.gpus for node in snapshot.nodes) // tenants
+    teams = [
+        Tenant(f"team-{index:03}", parent=f"department-{index // 4:02}", guarantee={"V100": gpus})
+        for index in range(tenants)
+    ]
+    departments = [
+        Tenant(name, guarantee={"V100": sum(gpus for team in teams if team.parent == name)})
+        for name in sorted({team.parent or "" for team in teams})
+    ]
+    jobs = tuple(replace(job, tenant=teams[index % tenants].name) for index, job in enumerate(snapshot.jobs))
+    return replace(snapshot, jobs=jobs, tenants=(*departments, *teams))
 
 
 def _job(rng: random.Random, index: int) -> Job:

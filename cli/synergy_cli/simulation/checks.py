@@ -7,6 +7,7 @@ import click
 from synergy_cli.errors import BadInputError
 from synergy_core.model.names import nearest
 from synergy_core.model.snapshot import Tenant
+from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.policies.rounds.time_shares import BY_COST
 from synergy_simulator.engine.options import Options
 from synergy_simulator.workloads.workload import Workload
@@ -31,6 +32,16 @@ def check_tenants(tenants: Sequence[Tenant], workload: Workload) -> None:
             suggestion = "" if meant is None else f"did you mean {meant!r}? "
             choice = f"choose one of {_some(sorted(there))}" if there else "none of the jobs names a tenant"
             raise BadInputError(f"--tenant: no job that is simulated is of {tenant.name!r}; {suggestion}{choice}")
+
+
+def check_limits(workload: Workload) -> None:
+    """Raise BadInputError for a job that its tenant's limits would keep waiting for ever."""
+    tree, types = TenantTree(workload.cluster.tenants), workload.cluster.gpu_types
+    for task in workload.tasks if tree else ():
+        most = max(min(tree.cap(index, one) for index in tree.path(task.tenant)) for one in types)
+        if task.gpus > most:
+            problem = f"tenant {task.tenant or '(none)'} may hold {most} GPUs of a type, and job {task.name} needs"
+            raise BadInputError(f"--cluster: {problem} {task.gpus}; raise its limit or borrowing, or leave the job out")
 
 
 def _some(names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from synergy_cli.simulation.checks import (
     check_bandwidths,
     check_costs,
     check_draws,
+    check_limits,
     check_placements,
     check_sharing,
     check_tenants,
@@ -105,6 +106,7 @@ def compare_command(
     ]
     check_tenants(grid[0].tenants, workload)
     check_costs(policies, workload)
+    check_limits(workload)
     check_bandwidths(workload, grid[0], profiles=inputs.profiles)
     check_placements(workload, grid[0])
     check_sharing(colocation, workload, sharing=how["sharing"])

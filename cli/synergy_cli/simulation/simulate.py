@@ -11,6 +11,7 @@ from synergy_cli.options.policy import policy_options
 from synergy_cli.simulation.checks import (
     check_bandwidths,
     check_costs,
+    check_limits,
     check_placements,
     check_sharing,
     check_tenants,
@@ -22,6 +23,7 @@ from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_simulator import simulate
+from synergy_simulator.engine.tenancy import TenantFigures
 from synergy_simulator.report.figures import figures
 
 
@@ -55,6 +57,7 @@ def simulate_command(
     options = options_of(how, jobs=len(workload.tasks), record=report is not None)
     check_sharing([how["colocation"]], workload, sharing=how["sharing"])
     check_tenants(options.tenants, workload)
+    check_limits(workload)
     check_costs([options.plan.policy], workload)
     check_bandwidths(workload, options, profiles=inputs.profiles)
     check_placements(workload, options)
@@ -70,7 +73,21 @@ def simulate_command(
     if report is not None:
         write_whole(report, result.report(f"{inputs.trace} on {workload.cluster.gpus} GPUs"))
     if as_json:
-        click.echo(json.dumps(result.metrics.document()))
+        click.echo(json.dumps({**result.metrics.document(), **result.metrics.tenants_document()}))
     else:
         rows = [(name, *values) for name, values in figures([result.metrics])]
         click.echo(text_table((name, ""), rows))
+        if result.metrics.tenants is not None:
+            click.echo(_tenants_table(result.metrics.tenants))
+
+
+def _tenants_table(found: TenantFigures) -> str:
+    rows = [
+        (one.name or "(none)", *map(_hours, (one.guaranteed, one.used, one.borrowed, one.lent)))
+        for one in found.tenants
+    ]
+    return "\n" + text_table(("GPU-hours of tenants", "guaranteed", "used", "borrowed", "lent"), rows)
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f}"

@@ -29,7 +29,7 @@ def mechanism(round_: Round) -> Outcome:
 
 def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
     """Fill the cluster. All entries in the order in which they were considered, the running jobs first."""
-    considered = walk.confirm_the_rest()
+    considered = [*walk.serve_guarantees(), *walk.confirm_the_rest()]
     shares: dict[tuple[str, str], float] = {}
     for entry in considered:
         _count(shares, entry, walk, round_.pools)

@@ -20,9 +20,10 @@ from synergy_core.model.placement import Rooms, nodes_needed
 from synergy_core.model.pool import Pool, Reservation, Reservations, shares_of
 from synergy_core.model.reasons import Reason
 from synergy_core.model.resources import Vector, smaller, split_down
-from synergy_core.selection.admission import AdmissionWalk, Likeness, likeness, pool_of
+from synergy_core.selection.admission import AdmissionWalk
 from synergy_core.selection.diagnosis import AS_PLACED, choose_for
 from synergy_core.selection.job_info import Held
+from synergy_core.selection.kept_places import Likeness, likeness, pool_of
 from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import Use, fewest_pods
@@ -87,6 +88,16 @@ class FixedDemands(AdmissionWalk):
         self._all[pool.gpu_type].take(reservation)
         self._quotas.take(entry, self._round.quotas.of_reservation(entry, pool, reservation))
         self._assigned[pool.gpu_type][entry] = reservation
+
+    def takes(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> bool:
+        """Give a job shares that are free, if its quotas and its tenant allow it."""
+        if self._round.tenants and not self._tenant_may_have(entry, pool):
+            return False
+        if not self.quotas_allow(entry, pool, reservation):
+            return False
+        self.assign(entry, pool, reservation)
+        self.tenants.decide(entry, pool.gpu_type)
+        return True
 
     def _ledger(self, pool: Pool) -> Reservations:
         return self._all[pool.gpu_type]
@@ -168,11 +179,12 @@ class FixedDemands(AdmissionWalk):
 
     def _enters(self, entry: QueueEntry, pools: Sequence[Pool]) -> bool:
         like = likeness(entry)
-        if like in self._refused:
+        remembers = not self._round.tenants  # which may refuse one job, and allow it to one that is alike
+        if remembers and like in self._refused:
             return False
         if super()._enters(entry, pools):
             return True
-        if entry.gpus == 1:
+        if remembers and entry.gpus == 1:
             self._refused.add(like)
         return False
 
@@ -187,8 +199,7 @@ class FixedDemands(AdmissionWalk):
         anywhere, held = entry.spread_anywhere(), entry.held
         if held is not None and anywhere.place_is_there:
             wanted = self._wanted_in_place(anywhere, held)
-            if self._all[held.pool.gpu_type].fits(wanted) and self.quotas_allow(anywhere, held.pool, wanted):
-                self.assign(anywhere, held.pool, wanted)
+            if self._all[held.pool.gpu_type].fits(wanted) and self.takes(anywhere, held.pool, wanted):
                 return True
         return super()._enters_anywhere(entry)
 

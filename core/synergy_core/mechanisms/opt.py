@@ -52,7 +52,7 @@ _WHOLE = 1.0 - 1e-6
 def mechanism(round_: Round) -> Outcome:
     """Choose GPU types for the jobs that enter, then place all; see the module."""
     selection = select(round_)
-    if round_.mode == "round":
+    if round_.mode == "round" and not round_.tenants:  # on another type a tenant may lie beyond its limits
         give_better_types(selection, round_.pools)
     packings = [pack(one, round_.mode) for one in selection.pools.values()]
     keep_to_quotas(packings, selection.quotas)

@@ -29,7 +29,7 @@ def mechanism(round_: Round) -> Outcome:
 
 def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
     """Fill the cluster. All entries in the order in which they were considered, the running jobs first."""
-    assigned = walk.confirm_the_rest()
+    assigned = [*walk.serve_guarantees(), *walk.confirm_the_rest()]
     by_pool: dict[str, list[QueueEntry]] = {pool.gpu_type: [] for pool in round_.pools}
     last: list[QueueEntry] = []
     free = sum(max(0, walk.reservations(pool).unheld) for pool in round_.pools)
@@ -81,10 +81,8 @@ def _fill(pool: Pool, queue: list[QueueEntry], walk: FixedDemands) -> list[Queue
             entry, demand = fixed[best]
             reservation = shares_of(((node, entry.gpus),), demand)
             waits[best] = False
-            if not walk.quotas_allow(entry, pool, reservation):
-                continue
-            walk.assign(entry, pool, reservation)
-            assigned.append(entry)
+            if walk.takes(entry, pool, reservation):
+                assigned.append(entry)
     return assigned
 
 

@@ -51,6 +51,14 @@ class IsolatedTime:
     """The steps that this covers, from the first on."""
 
 
+@dataclass(frozen=True, slots=True)
+class GaveWay:
+    """A running job that leaves at once for one of an urgent class."""
+
+    job: str
+    urgent: str
+
+
 SharesFrom = Literal["", "cut-short", "last", "isolated"]
 """Where the allocation matrix of a plan came from: the policy itself (or it has none); the best that was found when
 time ran out; an earlier plan, with an isolated share for each job that came since; the isolated shares of all jobs."""
@@ -64,7 +72,8 @@ class Plan:
     `allocations` with another place (a move is an end and a new start). `resized` names jobs that stay where they are
     with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s` the caller must set
     to their present values. `late` names jobs that will miss their deadlines. `isolated` has the values to which the
-    caller must set the `isolated_s` and `isolated_steps` of jobs.
+    caller must set the `isolated_s` and `isolated_steps` of jobs. `gave_way` names those of `preempted` that leave at
+    once, whatever the mode.
     """
 
     allocations: tuple[Allocation, ...]
@@ -78,3 +87,4 @@ class Plan:
     estimates: tuple[Estimate, ...] = ()
     shares_from: SharesFrom = ""
     isolated: tuple[IsolatedTime, ...] = ()
+    gave_way: tuple[GaveWay, ...] = ()

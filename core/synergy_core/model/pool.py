@@ -7,6 +7,7 @@ from operator import floordiv, gt
 import numpy as np
 from numpy.typing import NDArray
 
+from synergy_core.model.domains import Domains
 from synergy_core.model.placement import NodeAssignments, NodeCounts, Rooms
 from synergy_core.model.resources import Vector, further_of, larger, left_on, smaller, times, whole
 from synergy_core.model.snapshot import Node
@@ -46,6 +47,8 @@ class Pool:
         gpus_open = [gpus for gpus, is_open in zip(self.gpus, self.is_open, strict=True) if is_open]
         self.open_gpus = (sum(gpus_open), max(gpus_open, default=0))
         """GPUs of the open nodes: all together, and on one node at the most."""
+        self.domains = Domains(self.nodes)
+        """Which nodes are near each other."""
         self.counts = NodeCounts(np.array([node.gpus for node in self.nodes], dtype=np.int64))
         """By the GPUs of each node, whoever holds them."""
         self.open_counts = NodeCounts(np.where(self.open, self.gpus, 0))

@@ -21,6 +21,9 @@ class Reason(StrEnum):
     NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"
     QUOTA_FULL = "QuotaFull"
+    TENANT_LIMIT = "TenantLimit"
+    BORROWING_LIMIT = "BorrowingLimit"
+    GUARANTEES_FIRST = "GuaranteesFirst"
     NO_SUCH_GPU_TYPE = "NoSuchGPUType"
     NO_ALLOWED_NODE = "NoAllowedNode"
     TOO_MANY_GPUS = "TooManyGPUs"
@@ -52,6 +55,15 @@ MESSAGES: Final[dict[Reason, str]] = {
     Reason.QUOTA_FULL: "the quota {quota} allows {hard} of {resource} and has {left} left, and it needs {need}. It "
     "runs when enough is given back or the quota is raised; fewer GPUs, or a lower resources.max for CPU and memory, "
     "bring it in earlier.",
+    Reason.TENANT_LIMIT: "tenant {tenant} may hold {limit} of the {gpu_type} GPUs and has {held}, and the job needs "
+    "{need}. It runs when enough of the tenant's jobs have ended or yielded; fewer GPUs, more allowed GPU types or a "
+    "higher limit bring it in earlier.",
+    Reason.BORROWING_LIMIT: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs, may borrow {borrowing} "
+    "beyond and has {held}, and the job needs {need}. It runs when enough of the tenant's jobs have ended or yielded; "
+    "fewer GPUs, or a higher guarantee or borrowing limit, bring it in earlier.",
+    Reason.GUARANTEES_FIRST: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has {held}, so the "
+    "job's {need} would be borrowed, and {kept} are for other tenants' guarantees. It runs when these leave enough; a "
+    "higher guarantee brings it in earlier.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
     "add such nodes.",
     Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned, excluded by its own node "

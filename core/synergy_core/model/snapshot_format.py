@@ -19,12 +19,13 @@ from synergy_core.model.snapshot import (
     QuotaDraw,
     QuotaLimit,
     Snapshot,
+    Tenant,
 )
 from synergy_core.model.usage import Usage
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 
-_KINDS: Final = (Allocation, Job, Node, NodeShare, Profile, QuotaDraw, QuotaLimit, Snapshot)
+_KINDS: Final = (Allocation, Job, Node, NodeShare, Profile, QuotaDraw, QuotaLimit, Snapshot, Tenant)
 _FIELDS: Final = sorted({one.name for kind in _KINDS for one in fields(kind)})
 """Names of fields, from which a misspelt one is corrected."""
 _ONLY_WHEN_SET = frozenset(
@@ -32,6 +33,7 @@ _ONLY_WHEN_SET = frozenset(
         (Node, "further"),
         (Node, "further_used"),
         (Node, "schedulable"),
+        (Node, "domains"),
         (Node, "empty_by"),
         (Node, "reopens_at"),
         (Node, "price_per_hour"),
@@ -87,7 +89,18 @@ _ONLY_WHEN_SET = frozenset(
         (Node, "client_memory_bytes"),
         (Node, "client_thread_percent"),
         (Job, "deadline_s"),
+        (Job, "priority"),
+        (Job, "urgent"),
+        (Job, "preempted_s"),
+        (Tenant, "preemptions_per_hour"),
+        (Tenant, "preempted"),
+        (Plan, "gave_way"),
         (Snapshot, "tenants"),
+        (Tenant, "parent"),
+        (Tenant, "guarantee"),
+        (Tenant, "limit"),
+        (Tenant, "borrowing"),
+        (Tenant, "lending"),
         (Snapshot, "quotas"),
         (Snapshot, "history"),
         (Snapshot, "model_profiles"),

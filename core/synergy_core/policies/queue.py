@@ -1,7 +1,7 @@
 """What a policy sees, and what it answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -9,6 +9,7 @@ from synergy_core.model.answer import IsolatedTime, SharesFrom
 from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.config import PriorityQueues
 from synergy_core.model.snapshot import Job, Placement, Tenant
+from synergy_core.model.tenant_tree import NO_TENANTS, TenantTree
 from synergy_core.policies.allocation.solutions import Solutions
 
 
@@ -52,6 +53,8 @@ class Queue:
     prices: Mapping[str, float] = field(default_factory=dict)
     """Price of a GPU for an hour, by type, on average over its nodes; 0 where one of them has none."""
     tenants: tuple[Tenant, ...] = ()
+    tree: TenantTree = NO_TENANTS
+    """The same tenants, with what they may have and are guaranteed."""
     solutions: Solutions = field(default_factory=Solutions)
     """Allocations of earlier plans."""
     pairs: Pairs | None = None
@@ -80,6 +83,10 @@ class Ranking:
     placements: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
     """By job and GPU type, how its GPUs are placed this round: `spread`, or `pack` as long as there is room, else on
     any idle GPUs. Jobs that are missing decide themselves."""
+    divides: bool = False
+    """It divides the time on GPUs among all jobs and tenants; else it only orders them."""
+    strict: bool = False
+    """Classes count across tenants: beyond guarantees, no tenant goes before a job of a higher class."""
     leaves_idle: bool = False
     """GPUs that it gives to no job stay idle between rounds too: they cost more than they bring."""
     colliding: tuple[str, ...] = ()
@@ -90,6 +97,13 @@ class Ranking:
     """Where the allocation came from, for policies that have one."""
     isolated: tuple[IsolatedTime, ...] = ()
     """What progress would have taken in isolation, for the policy that measures jobs by it."""
+
+    def led_by(self, head: tuple[str, ...]) -> "Ranking":
+        """The same with these jobs at the head; they are `first` too."""
+        if not head:
+            return self
+        rest = (name for name in self.names if name not in head)
+        return replace(self, names=(*head, *rest), first=tuple(dict.fromkeys([*head, *self.first])))
 
 
 def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:

@@ -8,8 +8,10 @@ from synergy_core.colocation.grouping import Grouping
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Snapshot
+from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.policies import POLICIES
 from synergy_core.policies.allocation.solutions import Solutions
+from synergy_core.policies.classes import by_class
 from synergy_core.policies.queue import Pairs, Queue, Ranking
 from synergy_core.policies.rounds.time_shares import WITH_PAIRS
 
@@ -39,8 +41,9 @@ def rank(
     grouping: Grouping,
     pairs: Pairs | None,
     solutions: Solutions,
+    tenants: TenantTree,
 ) -> Ranking:
-    """Promoted jobs, profile runs by arrival, then the policy's order."""
+    """Promoted jobs, profile runs by arrival, then the policy's order with classes above it."""
     queue = Queue(
         now=snapshot.now,
         jobs=snapshot.jobs,
@@ -54,10 +57,11 @@ def rank(
         prices=_prices(pools),
         speed_parts=speeds.speed_parts if config.placement_sensitive else lambda _: {},
         tenants=snapshot.tenants,
+        tree=tenants,
         solutions=solutions,
         pairs=pairs,
     )
-    ranking = POLICIES[config.policy](queue)
+    ranking = by_class(POLICIES[config.policy](queue), snapshot.jobs, across=config.priorities_across)
     if config.mode == "fill":  # no job moves, and free GPUs are better used than idle until the round ends
         ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {}, placements={})
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]

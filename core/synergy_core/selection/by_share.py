@@ -15,8 +15,9 @@ import numpy as np
 
 from synergy_core.model.pool import Pool, Reservation, Reservations, shares_of
 from synergy_core.model.reasons import Reason
-from synergy_core.selection.admission import AdmissionWalk, pool_of
+from synergy_core.selection.admission import AdmissionWalk
 from synergy_core.selection.diagnosis import choose_for, free_to, not_now, room_to_reserve
+from synergy_core.selection.kept_places import pool_of
 from synergy_core.selection.node_reservation import NodeReservation, nodes_to_reserve
 from synergy_core.selection.pool_selection import PoolSelection, Selection
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
@@ -164,8 +165,13 @@ class _ShareWalk(AdmissionWalk):
         return True
 
     def _enters_anywhere(self, entry: QueueEntry) -> bool:
-        if not super()._enters_anywhere(entry):
-            return False
+        return super()._enters_anywhere(entry) and self._is_turned_away_no_more(entry)
+
+    def enters_free(self, entry: QueueEntry) -> bool:
+        """Give a job that waits GPUs that no other holds."""
+        return super().enters_free(entry) and self._is_turned_away_no_more(entry)
+
+    def _is_turned_away_no_more(self, entry: QueueEntry) -> bool:
         for selected in self._selected.values():
             if entry in selected.turned_away:
                 selected.turned_away.remove(entry)

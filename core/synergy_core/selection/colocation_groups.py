@@ -53,6 +53,11 @@ class CoLocationGroups:
         group = self.by_name.get(job.name)
         return (job,) if group is None else group.members
 
+    @property
+    def members_by_name(self) -> dict[str, Sequence[Job]]:
+        """The jobs of each group by the name under which it is planned."""
+        return {name: group.members for name, group in self.by_name.items()}
+
     def leaves(self, job: Job) -> bool:
         """Whether a running job's place is taken from it."""
         group = self.by_member.get(job.name)

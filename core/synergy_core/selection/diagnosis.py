@@ -54,15 +54,18 @@ def room_to_reserve(entry: QueueEntry, reservations: Reservations) -> tuple[Room
 def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: NDArray[np.float64]) -> NodeAssignments | None:
     """Nodes of the pool for the entry in its placement; None where it does not fit.
 
-    Of nodes that would do, jobs that share prefer nodes with shared GPUs, and other jobs the rest.
+    Of nodes that would do, jobs that share prefer nodes with shared GPUs, and other jobs the rest. A gang that needs
+    several nodes, and minds which, gets no more of them than it needs, and these near each other if there are such.
     """
     place = entry.place(pool)
     if entry.wants_shared is not None and pool.shared is not None:
         emptiness = emptiness + _FAR * (pool.shared != (pool.gpu_type in entry.wants_shared))
     assignments = choose(place, entry.gpus, room, emptiness)
-    if assignments is None or place != "pack":
+    if assignments is None or (place == "pack" and len(assignments) > entry.info.fewest_nodes(pool)):
+        return None
+    if len(assignments) == 1 or place == "spread" or not pool.domains:
         return assignments
-    return assignments if len(assignments) <= entry.info.fewest_nodes(pool) else None
+    return pool.domains.choose(place, entry.gpus, room, emptiness, len(assignments)) or assignments
 
 
 def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:

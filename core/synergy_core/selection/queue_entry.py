@@ -21,6 +21,7 @@ class QueueEntry:
     * `rank`: its position in the queue, 0 the first.
     * `stays_for_now`: no other job may displace it in this plan, because the policy preempts none or its run is still
       protected.
+    * `is_protected`: the latter. Not even a guarantee of another tenant displaces it.
     * `goes_first`: the policy promoted it because it waited too long. Nodes are reserved for it (`node_reservation`).
     * `least_run_s`: seconds for which its run will be protected from preemption once it has started.
     * `reserved`: nodes, by GPU type and as indices, that are reserved for other jobs. It must not start there.
@@ -40,6 +41,7 @@ class QueueEntry:
         "held",
         "info",
         "is_profile_run",
+        "is_protected",
         "job",
         "least_run_s",
         "name",
@@ -59,6 +61,7 @@ class QueueEntry:
         rank: int = -1,
         *,
         stays_for_now: bool = False,
+        is_protected: bool = False,
         goes_first: bool = False,
         least_run_s: float = 0.0,
         reserved: Mapping[str, frozenset[int]] = _NONE,
@@ -78,6 +81,7 @@ class QueueEntry:
         self.is_profile_run: Final = info.is_profile_run
         self.rank: Final = rank
         self.stays_for_now: Final = stays_for_now
+        self.is_protected: Final = is_protected
         self.goes_first: Final = goes_first
         self.least_run_s: Final = least_run_s
         self.reserved: Final = reserved
@@ -99,6 +103,16 @@ class QueueEntry:
     def may_be_displaced(self) -> bool:
         """A job higher in the queue may take its GPUs."""
         return not (self.stays_for_now or self.info.keeps_its_gpus)
+
+    @property
+    def is_ahead(self) -> bool:
+        """It comes before all that the policy orders: it is promoted, or a profile run."""
+        return self.goes_first or self.is_profile_run
+
+    @property
+    def may_give_way(self) -> bool:
+        """A guarantee may take its GPUs."""
+        return not (self.is_protected or self.info.keeps_its_gpus)
 
     def may_use(self, pool: Pool) -> bool:
         """Whether the job allows the pool's GPU type."""
@@ -149,6 +163,7 @@ class QueueEntry:
             self.info,
             self.rank,
             stays_for_now=self.stays_for_now,
+            is_protected=self.is_protected,
             goes_first=self.goes_first,
             least_run_s=self.least_run_s,
             reserved=reserved,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from synergy_core.model.config import Mode
 from synergy_core.model.pool import Pool
+from synergy_core.model.tenant_tree import NO_TENANTS, TenantTree
 from synergy_core.selection.quotas import NO_QUOTAS, Quotas
 from synergy_core.selection.scheduling_queue import SchedulingQueue
 
@@ -22,7 +23,10 @@ class Round:
     explain: bool = True
     """False: jobs below the point of the queue where nothing is left need no reason why they wait."""
     quotas: Quotas = NO_QUOTAS
+    tenants: TenantTree = NO_TENANTS
+    fair: bool = False
+    """Beyond guarantees, the tenant that borrows least comes first; else the order of the queue holds."""
 
     def in_order(self, first: Sequence[str]) -> "Round":
         """The same with these jobs at the head of the queue, in this order."""
-        return replace(self, queue=self.queue.led_by(first))
+        return replace(self, queue=self.queue.led_by(first), fair=False)

@@ -72,8 +72,20 @@ class SchedulingQueue:
         return len(self._names)
 
     def __iter__(self) -> Iterator[QueueEntry]:
-        for rank, name in enumerate(self._names):
-            yield self._entries.get(name) or self._entry(rank, self._job_index.info(name))
+        return map(self.entry, range(len(self._names)))
+
+    def entry(self, rank: int) -> QueueEntry:
+        """The entry at a position."""
+        name = self._names[rank]
+        return self._entries.get(name) or self._entry(rank, self._job_index.info(name))
+
+    def job(self, rank: int) -> Job:
+        """The job at a position, without an entry being made for it."""
+        return self._job_index.jobs[self._names[rank]]
+
+    def is_ahead(self, rank: int) -> bool:
+        """The job there comes before all that the policy orders: it is promoted, or a profile run."""
+        return self._names[rank] in self._rules.first or self.job(rank).purpose == "profile"
 
     def _entry(self, rank: int, info: JobInfo) -> QueueEntry:
         rules, name = self._rules, info.name
@@ -83,6 +95,7 @@ class SchedulingQueue:
             info,
             rank,
             stays_for_now=is_protected or not rules.preempts,
+            is_protected=is_protected,
             goes_first=name in rules.first,
             least_run_s=rules.least_run_s(info.job),
             pods_matter=rules.pods_matter(info.job),
@@ -92,6 +105,11 @@ class SchedulingQueue:
             placements={} if is_protected else rules.placements.get(name, {}),
         )
         return entry
+
+    @property
+    def preempts(self) -> bool:
+        """Whether a running job may be displaced by one above it."""
+        return self._rules.preempts
 
     @property
     def passes(self) -> bool:

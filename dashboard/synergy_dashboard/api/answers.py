@@ -192,6 +192,10 @@ class TenantPage:
     never_preempted_gpus: int | None
     """The cap of its Tenant on GPUs of jobs that are never preempted; None without one."""
     max_weight: float | None
+    guaranteed: str = ""
+    """GPUs that plans guarantee its Tenant, such as `8 A100, 4 V100`; empty without one."""
+    borrowed: str = ""
+    """GPUs that it and the tenants below it use beyond that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ def tenants_page(live: LiveCluster, scope: Scope, usage: Iterable[Usage], since_
     for one in usage:
         had.setdefault(one.tenant, []).append(one)
     caps = {str(item["metadata"]["name"]): _caps(item) for item in live.tenants}
+    gpus = {str(item["metadata"]["name"]): _summary(item) for item in live.tenants}
     return TenantsPage(
         now=now,
         since_s=since_s,
@@ -27,6 +28,8 @@ def tenants_page(live: LiveCluster, scope: Scope, usage: Iterable[Usage], since_
                 usage=had.get(name, []),
                 never_preempted_gpus=caps.get(name, {}).get("maxNeverPreemptedGPUs"),
                 max_weight=caps.get(name, {}).get("maxWeight"),
+                guaranteed=gpus.get(name, {}).get("guaranteed", ""),
+                borrowed=gpus.get(name, {}).get("borrowed", ""),
             )
             for name in sorted(rows.keys() | had.keys())
         ],
@@ -37,6 +40,11 @@ def tenants_page(live: LiveCluster, scope: Scope, usage: Iterable[Usage], since_
 def _caps(item: Mapping[str, Any]) -> Mapping[str, Any]:
     caps: Mapping[str, Any] = (item.get("spec") or {}).get("caps") or {}
     return caps
+
+
+def _summary(item: Mapping[str, Any]) -> Mapping[str, str]:
+    summary: Mapping[str, str] = (item.get("status") or {}).get("summary") or {}
+    return summary
 
 
 def _idle(tenant: str) -> TenantRow:

@@ -53,6 +53,12 @@ def resize_facts(old: SeenJob | None, new: SeenJob, now: float) -> tuple[ResizeF
     return (ResizeFact(uid=new.uid, run=after.run, at_s=now, shares=shares),)
 
 
+def _why_revoked(job: SeenJob, allocation: Allocation) -> str:
+    """The extender's words: the rule and the jobs that get the GPUs, if a plan ended the run."""
+    found = [one.text for one in job.status.preemptions or () if one.run == allocation.run]
+    return f"{allocation.reason}: {found[-1]}" if found and allocation.reason else allocation.reason
+
+
 def _newest(job: SeenJob) -> int:
     """The highest number of a run that the status names."""
     allocation, service = job.status.allocation, _service(job)
@@ -90,7 +96,7 @@ def _run(job: SeenJob, allocation: Allocation, old: SeenJob | None, now: float) 
         granted_s=granted_s if ended_s is None else min(granted_s, ended_s),
         started_s=started_s,
         revoked_s=(now if ended_s is None else ended_s) if revoked else None,
-        revoked_reason=allocation.reason if revoked else "",
+        revoked_reason=_why_revoked(job, allocation) if revoked else "",
         ended_s=ended_s,
         outcome=last.outcome if last is not None else (UNKNOWN if _service(job).ended_run >= run else ""),
         reason=last.reason if last is not None else "",

@@ -7,7 +7,7 @@ from synergy_dashboard.store.bundle import Object
 
 _METADATA = ("namespace", "name", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 _SPEC = ("gpus", "gpuTypes", "steps", "epochs", "maxRunSeconds", "tenant", "weight")
-_STATUS = ("phase", "service", "completionTime", "allocation", "queue")
+_STATUS = ("phase", "service", "completionTime", "allocation", "queue", "preemptions")
 _PROGRESS = ("run", "steps", "stepsPerSecond", "epochSteps", "trainedSeconds", "metrics", "updatedAt")
 _PROFILE = ("state", "fingerprint")
 

@@ -9,6 +9,7 @@ from typing import Any
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object, labels_of
 from synergy_api.cluster.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
+from synergy_api.cluster.priority_classes import PriorityClasses, read_priority_classes
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.names import LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
@@ -16,7 +17,16 @@ from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.one_look import Hidden, read_each
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.trims import VIEW, kept, trim_namespace, trim_node, trim_pod, trim_quota, trim_service
+from synergy_extender.cluster.trims import (
+    VIEW,
+    kept,
+    trim_namespace,
+    trim_node,
+    trim_pod,
+    trim_priority_class,
+    trim_quota,
+    trim_service,
+)
 from synergy_extender.cluster.views import JobView, Key, PodView, read_job
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import (
@@ -24,6 +34,7 @@ from synergy_kube.resources import (
     NAMESPACES,
     NODES,
     PODS,
+    PRIORITY_CLASSES,
     RESOURCE_QUOTAS,
     SCHEDULING_POLICIES,
     SERVICES,
@@ -55,11 +66,15 @@ class ClusterCache:
                 client, SERVICES, label_selector=LABEL_JOB, trim=trim_service, on_change=self._service_changed
             ),
             "tenants": Reflector(client, TENANTS, on_change=self._tenancy_changed, optional=True),
+            "priorityclasses": Reflector(
+                client, PRIORITY_CLASSES, trim=trim_priority_class, on_change=self._classes_changed, optional=True
+            ),
             "namespaces": Reflector(client, NAMESPACES, trim=trim_namespace, on_change=self._tenancy_changed),
         }
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
         self._tenancy: Tenancy | None = None
+        self._classes = PriorityClasses()
         self._allocatable: dict[str, Amounts] = {}
         self._priority_class = priority_class
         self._services: set[Key] = set()
@@ -129,6 +144,7 @@ class ClusterCache:
             services=frozenset(self._services),
             priority_class=self._priority_class,
             tenancy=self.tenancy,
+            classes=self._classes,
         )
 
     def ledger(self) -> Ledger:
@@ -248,6 +264,12 @@ class ClusterCache:
         for item, change_of in ((change.old, self._services.discard), (change.new, self._services.add)):
             if item is not None and item["job"]:
                 change_of(Key(change.key[0], item["job"]))
+
+    def _classes_changed(self, change: Change) -> None:
+        classes = read_priority_classes(self._reflectors["priorityclasses"])
+        if classes != self._classes:
+            self._classes = classes
+            self._on_change()
 
     def _tenancy_changed(self, change: Change) -> None:
         if _said(change.old) != _said(change.new):

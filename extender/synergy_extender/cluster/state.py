@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.cluster.priority_classes import PriorityClasses
 from synergy_api.cluster.tenancy import Tenancy
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.quota_views import QuotaView
@@ -29,3 +30,4 @@ class ClusterState:
     priority_class: str = ""
     """The priority class of pods whose template names none."""
     tenancy: Tenancy = field(default_factory=Tenancy)
+    classes: PriorityClasses = field(default_factory=PriorityClasses)

@@ -42,6 +42,13 @@ def trim_namespace(item: Object) -> dict[str, Any]:
     return {"metadata": {**kept(item), "labels": dict(labels_of(item))}}
 
 
+def trim_priority_class(item: Object) -> dict[str, Any]:
+    """Value, and what administrators mark it with."""
+    metadata = {**kept(item), "labels": dict(labels_of(item)), "annotations": item["metadata"].get("annotations") or {}}
+    fields = {field: item[field] for field in ("value", "globalDefault", "preemptionPolicy") if field in item}
+    return {"metadata": metadata, **fields}
+
+
 def trim_node(item: Object) -> dict[str, Any]:
     """What a node offers and whom it admits; without the heartbeat, which changes all the time."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}

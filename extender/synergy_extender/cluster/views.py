@@ -19,8 +19,8 @@ from synergy_api.names import (
     ROLE_PROFILE,
     ROLE_WORKER,
 )
-from synergy_api.parts.program import model
 from synergy_api.parts.template import depth_problem
+from synergy_api.program import model
 from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core

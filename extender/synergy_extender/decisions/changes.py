@@ -1,9 +1,11 @@
 """What must be written: one change of status for each job. Runs are revoked before others enter."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.preemptions import PreemptionRecord
 from synergy_api.parts.progress import SpeedEstimate
 from synergy_api.parts.queues import Marks
 from synergy_api.parts.summary import Summary
@@ -42,8 +44,15 @@ class StatusChange:
     late: Late | None = None
     estimates: list[SpeedEstimate] | None = None
     restriction: Restriction | None = None
+    preemptions: Sequence[PreemptionRecord] = ()
     summary: Summary | None = None
     """Texts about the other fields. They alone are no reason to write."""
+
+    @property
+    def new_preemption(self) -> PreemptionRecord | None:
+        """The preemption that the change records."""
+        before, after = self.job.status.preemptions or (), self.preemptions
+        return after[-1] if after and (not before or before[-1] != after[-1]) else None
 
 
 @dataclass
@@ -57,6 +66,7 @@ class Draft:
     late: Late | None
     estimates: list[SpeedEstimate] | None = None
     restriction: Restriction | None = None
+    preemptions: list[PreemptionRecord] = field(default_factory=list)
     kind: ChangeKind = ChangeKind.POSITION
 
     @classmethod
@@ -64,7 +74,14 @@ class Draft:
         """The present state."""
         status = job.status
         return cls(
-            job, status.allocation, status.queue, status.marks, status.late, status.estimates, status.restriction
+            job,
+            status.allocation,
+            status.queue,
+            status.marks,
+            status.late,
+            status.estimates,
+            status.restriction,
+            list(status.preemptions or ()),
         )
 
     @property
@@ -89,7 +106,15 @@ class Draft:
                 return None
             kind = self._kind_of_waiting() if rest else ChangeKind.QUEUE
         return StatusChange(
-            self.job, kind, self.allocation, self.queue, self.marks, self.late, self.estimates, self.restriction
+            self.job,
+            kind,
+            self.allocation,
+            self.queue,
+            self.marks,
+            self.late,
+            self.estimates,
+            self.restriction,
+            self.preemptions,
         )
 
     def _kind_of_waiting(self) -> ChangeKind:

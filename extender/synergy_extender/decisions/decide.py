@@ -4,8 +4,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
+from synergy_core.explain.preemptions import Preemption
 from synergy_core.model import snapshot as core
-from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.run_state import RunState, next_run, open_run, run_state, size_limits
@@ -21,6 +21,7 @@ from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
 from synergy_extender.decisions.estimates import Estimate, tell_starts
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.plan_result import PlanResult, stance
+from synergy_extender.decisions.preempting import at_once, leaves_at, recorded
 from synergy_extender.decisions.protocol import Waits, settle, waits_since
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.decisions.shown import tell_estimates, tell_late, tell_queue, tell_restrictions
@@ -138,7 +139,9 @@ def _follow(
             case RunState.HOLDING:
                 stays = place is not None and key not in moving
                 parted = parting(draft.job, place, state.jobs)
-                _hold(draft, moment, place, capacities, kept, mode=result.mode, stays=stays, parted=parted)
+                found = result.preemptions.get(str(key))
+                keeps = result.mode == "fill" and not at_once(found)
+                _hold(draft, moment, place, capacities, kept, keeps=keeps, stays=stays, parted=parted, found=found)
             case RunState.WAITING:
                 if place is not None:
                     kept.pop(key, None)
@@ -159,15 +162,16 @@ def _hold(
     capacities: Capacities,
     kept: dict[Key, core.Allocation],
     *,
-    mode: Mode,
+    keeps: bool,
     stays: bool,
     parted: str,
+    found: Preemption | None,
 ) -> None:
     """A running job stays, perhaps with other CPU and memory, or leaves at the boundary. `parted` says why it no longer
-    shares its GPU, if sharing was slower than expected.
+    shares its GPU, if sharing was slower than expected; `found` why the plan ends its run, if it does.
 
-    In fill mode no job leaves. A running job may be cut down to what is as fast as its share, to leave CPU and memory
-    beside free GPUs for a newcomer.
+    In fill mode a job `keeps` its place but for one of an urgent class. A running job may be cut down to what is as
+    fast as its share, to leave CPU and memory beside free GPUs for a newcomer.
     """
     allocation = draft.granted
     if allocation is None:
@@ -178,11 +182,10 @@ def _hold(
             if tuned != allocation:
                 draft.put(ChangeKind.STAY, tuned)
         return
-    if mode == "fill":
+    if keeps:
         return
-    until = moment.now
-    if allocation.admitted:  # a plan that comes late leaves time to hear of it
-        until = max(moment.rounds.start(moment.round_index), moment.now + moment.rounds.lead_s / 2)
+    until = leaves_at(moment, allocation, at_once=at_once(found))
+    draft.preemptions = recorded(draft.preemptions, allocation, found, moment.now)
     reason = Revocation.YIELDS if place is None else Revocation.MOVES
     draft.put(ChangeKind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
     if place is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from synergy_api.reasons import Finding
+from synergy_core.explain.preemptions import Preemption
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.run_state import RunState, open_run, run_state
@@ -37,3 +38,5 @@ class PlanResult:
     entitled: Entitlements = field(default_factory=Entitlements)
     left_out: Container[Key] = frozenset()
     """Jobs that had no part in the plan because nothing can be written of them: nothing is decided of them."""
+    preemptions: Mapping[str, Preemption] = field(default_factory=dict)
+    """For whom each run ends that the plan ends, and by which rule, by the planner's name of the job."""

@@ -41,6 +41,12 @@ class JobMetrics:
             ["tenant", "use"],
             registry=registry,
         )
+        self.tenant_type_gpus = Gauge(
+            "kube_synergy_tenant_type_gpus",
+            "GPUs of each Tenant with its children, by type and use: guaranteed, used, borrowed, lent or waiting.",
+            ["tenant", "gpu_type", "use"],
+            registry=registry,
+        )
         self.tenant_jobs = Gauge(
             "kube_synergy_tenant_jobs", "Unfinished jobs, by tenant.", ["tenant"], registry=registry
         )

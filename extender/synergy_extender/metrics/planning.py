@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from synergy_api.parts.preemptions import PREEMPTION_RULES
 from synergy_extender.cluster.revocation import RULES
 from synergy_extender.metrics import buckets
 
@@ -39,6 +40,14 @@ class PlanningMetrics:
         )
         for rule in RULES:
             self.revocations.labels(rule)
+        self.preemptions = Counter(
+            "kube_synergy_preemptions_total",
+            "Training runs that plans ended, by rule, as status.preemptions of the jobs has them.",
+            ["rule"],
+            registry=registry,
+        )
+        for rule in PREEMPTION_RULES:
+            self.preemptions.labels(rule)
         self.stand_in_allocations = Counter(
             "kube_synergy_stand_in_allocations_total",
             "Plans without a new optimal allocation, because none was found in time, by what took its place.",

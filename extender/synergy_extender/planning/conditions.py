@@ -1,34 +1,20 @@
 """What GPUPools and SchedulingPolicies say of themselves. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-
-from pydantic import ValidationError
 
 from synergy_api.base import Condition
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pools import NodeCapacity, PoolProblem
-from synergy_api.cluster.tenancy import Tenancy
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.gpu_pool import GPUPoolStatus
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
-from synergy_api.resources.tenant import TenantStatus
-from synergy_api.timestamps import format_time
 from synergy_core.model.answer import SharesFrom
+from synergy_extender.condition import before, condition
 from synergy_extender.planning.policy import PolicyInForce
 
-VALID = "Valid"
 SCHEMAS_CURRENT = "SchemasCurrent"
 """Set on the policy in force while the served schemas lack a field that the extender writes."""
 _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", "isolated": "Isolated"}
-
-
-@dataclass(frozen=True)
-class TenantCounts:
-    """What a tenant has on the cluster: unfinished jobs, and GPUs of jobs that are never preempted."""
-
-    jobs: int = 0
-    never_preempted_gpus: int = 0
 
 
 def pool_statuses(
@@ -42,8 +28,8 @@ def pool_statuses(
         found = [problem.finding for problem in problems if name in problem.pools]
         words = "; ".join(dict.fromkeys(finding.message for finding in found))
         finding = Finding(found[0].reason, words) if found else say(Reason.NODES_FOUND)
-        condition = _condition(item, finding, holds=not found, now=now)
-        status = GPUPoolStatus(nodes=len(own), gpus=sum(c.gpus for c in own), conditions=[condition])
+        verdict = condition(item, finding, holds=not found, now=now)
+        status = GPUPoolStatus(nodes=len(own), gpus=sum(c.gpus for c in own), conditions=[verdict])
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed
@@ -69,39 +55,13 @@ def policy_statuses(
             finding = say(Reason.PRICE_MISSING, types=", ".join(policy.unpriced), instead=policy.spec.policy)
         else:
             finding = say(Reason.IN_FORCE)
-        conditions = [_condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)]
+        conditions = [condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)]
         if undeclared and name == DEFAULT_POLICY_NAME:
             older = say(Reason.OLDER_SCHEMA, fields=undeclared)
-            conditions.append(_condition(item, older, holds=False, now=now, kind=SCHEMAS_CURRENT))
+            conditions.append(condition(item, older, holds=False, now=now, kind=SCHEMAS_CURRENT))
         followed = _followed(policy, shares_from) if name == DEFAULT_POLICY_NAME else None
         history = policy.history if name == DEFAULT_POLICY_NAME else None
         status = SchedulingPolicyStatus(in_force=followed, history=history, conditions=conditions)
-        if status.to_wire() != (item.get("status") or {}):
-            changed[name] = status
-    return changed
-
-
-def tenant_statuses(
-    objects: Iterable[Object], tenancy: Tenancy, counts: Mapping[str, TenantCounts], now: float
-) -> dict[str, TenantStatus]:
-    """The status of each Tenant whose written one is not so already."""
-    changed: dict[str, TenantStatus] = {}
-    for item in objects:
-        name = str(item["metadata"]["name"])
-        namespaces, count = tenancy.namespaces_of(name), counts.get(name, TenantCounts())
-        if name in tenancy.problems:
-            finding = say(Reason.INVALID_TENANT, problem=tenancy.problems[name])
-        elif not namespaces:
-            finding = say(Reason.NO_NAMESPACES)
-        else:
-            finding = say(Reason.TENANT_ESTABLISHED, namespaces=namespaces)
-        condition = _condition(item, finding, holds=finding.reason is Reason.TENANT_ESTABLISHED, now=now)
-        status = TenantStatus(
-            namespaces=namespaces,
-            jobs=count.jobs,
-            never_preempted_gpus=count.never_preempted_gpus,
-            conditions=[condition],
-        )
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed
@@ -122,35 +82,10 @@ def _followed(policy: PolicyInForce, shares_from: SharesFrom) -> InForce:
 def news(item: Object, conditions: Iterable[Condition]) -> Finding | None:
     """The event about the new conditions of `item`; None where they say what was said before, or all is well from the
     beginning."""
-    for condition in conditions:
-        before = _before((item.get("status") or {}).get("conditions") or [], condition.type)
-        if before is None and condition.status == "True":
+    for new in conditions:
+        earlier = before(item, new.type)
+        if earlier is None and new.status == "True":
             continue
-        if before is None or before.reason != condition.reason:
-            return Finding(Reason(condition.reason), condition.message)
-    return None
-
-
-def _condition(item: Object, finding: Finding, *, holds: bool, now: float, kind: str = VALID) -> Condition:
-    """A condition; its transition time moves only when its status flips."""
-    before = _before((item.get("status") or {}).get("conditions") or [], kind)
-    status = "True" if holds else "False"
-    since = before.last_transition_time if before is not None and before.status == status else format_time(now)
-    return Condition(
-        type=kind,
-        status="True" if holds else "False",
-        reason=finding.reason.value,
-        message=finding.message,
-        last_transition_time=since,
-        observed_generation=item["metadata"].get("generation"),
-    )
-
-
-def _before(conditions: Iterable[Mapping[str, object]], kind: str) -> Condition | None:
-    for condition in conditions:
-        if condition.get("type") == kind:
-            try:
-                return Condition.model_validate(condition)
-            except ValidationError:
-                return None
+        if earlier is None or earlier.reason != new.reason:
+            return Finding(Reason(new.reason), new.message)
     return None

@@ -5,7 +5,8 @@ from dataclasses import replace
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.planning.policy import PolicyInForce, plan_config
 from synergy_extender.snapshot.history import with_past
-from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot, tenants_of
+from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot
+from synergy_extender.tenants.planned import tenants_of
 
 
 def future_snapshot(state: ClusterState, policy: PolicyInForce, now: float) -> BuiltSnapshot:

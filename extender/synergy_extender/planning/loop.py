@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from synergy_core.explain.preemptions import preemptions
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
@@ -31,7 +32,8 @@ from synergy_extender.planning.unwritten import Unwritten
 from synergy_extender.planning.wake import next_wake
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_extender.rounds import Moment, Rounds, Timetable
-from synergy_extender.snapshot.snapshot import build_snapshot, tenants_of
+from synergy_extender.snapshot.snapshot import build_snapshot
+from synergy_extender.tenants.planned import tenants_of
 from synergy_kube import KubeClient
 
 _LOG = logging.getLogger(__name__)
@@ -156,6 +158,7 @@ class PlanningLoop:
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
         self._last_fill = None
+        self._publisher.forget()
 
     async def _wait(self) -> None:
         """Until something changed, and a moment longer, or until it is time."""
@@ -259,7 +262,10 @@ class PlanningLoop:
         if planned.plan.shares_from:
             self._metrics.planning.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
-        return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out)
+        across = self._policy.spec.priorities.across
+        found = await self._compute(preemptions, built.snapshot, planned.plan, across=across)
+        ended = {one.job: one for one in found}
+        return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out, ended)
 
     def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
         """All that runs depend on, and as many new reasons and positions as are no burden. The next pass finds the

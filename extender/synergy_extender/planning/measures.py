@@ -1,7 +1,7 @@
 """What the leader measures: gauges from the cluster's state after each pass, and counts of the changes it wrote."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from synergy_api.resources.training_job import FINISHED
 from synergy_extender.cluster.measured_speeds import errors_of_estimates
@@ -14,7 +14,11 @@ from synergy_extender.decisions.changes import StatusChange
 from synergy_extender.metrics import Metrics
 from synergy_extender.metrics.jobs import JobMetrics
 from synergy_extender.metrics.planning import PlanningMetrics
+from synergy_extender.tenants.uses import TenantUse
 
+MOST_TENANTS = 256
+OTHERS = "(others)"
+"""No Tenant can have this name."""
 _WAITS = (RunState.WAITING, RunState.BACKING_OFF)
 
 
@@ -47,8 +51,25 @@ def _measure_pairs(metrics: PlanningMetrics, jobs: Sequence[JobView]) -> None:
     metrics.pair_error.set(sum(errors) / len(errors) if errors else 0.0)
 
 
+def measure_uses(metrics: JobMetrics, uses: Mapping[str, TenantUse]) -> None:
+    """Set the gauge of each Tenant's GPUs. Tenants beyond `MOST_TENANTS` are counted together under `OTHERS`: each
+    series costs memory in Prometheus."""
+    totals = Counter[tuple[str, str, str]]()
+    for place, name in enumerate(sorted(uses)):
+        use, told = uses[name], name if place < MOST_TENANTS else OTHERS
+        for word in ("guaranteed", "used", "borrowed", "lent", "waiting"):
+            for gpu_type, gpus in getattr(use, word).items():
+                totals[told, gpu_type, word] += gpus
+    metrics.tenant_type_gpus.clear()
+    for labels, gpus in totals.items():
+        metrics.tenant_type_gpus.labels(*labels).set(gpus)
+
+
 def count_change(metrics: Metrics, change: StatusChange, now: float) -> None:
     """Count a written change: a run that is revoked, or the first training run of a job that is admitted."""
+    new = change.new_preemption
+    if new is not None:
+        metrics.planning.preemptions.labels(new.rule).inc()
     before, after = change.job.status.allocation, change.allocation
     if after is None:
         return

@@ -27,7 +27,7 @@ def fill_signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ..
     """What a fill plan depends on beside the clock: with the same free room and the same jobs, no job can enter."""
     jobs = tuple(
         (job.name, job.gpus, job.purpose, job.gpu_types, job.nodes, job.placement, job.running is None,
-         bounds_of(job), tuple(job.profiles), tuple(job.measured), job.quotas)
+         job.priority, job.urgent, bounds_of(job), tuple(job.profiles), tuple(job.measured), job.quotas)
         for job in built.snapshot.jobs
     )  # fmt: skip
     told = tuple((key, one.restriction) for key, one in built.entitled.by_job.items() if one.restriction is not None)

@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from synergy_api.names import MANAGER_PLAN
-from synergy_api.reasons import ENTRIES, Finding
+from synergy_api.parts.preemptions import PreemptionRecord
+from synergy_api.reasons import ENTRIES, Finding, Reason, say
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, Key, read_job
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
@@ -80,6 +81,7 @@ class StatusWriter:
         (it does not know this component): then what follows is not written.
         """
         dropped: list[Key] = []
+        written: list[StatusChange] = []
         self._patient_until = asyncio.get_running_loop().time() + _PATIENCE_S
         for _, group in groupby(changes, key=lambda change: change.kind):
             slots = asyncio.Semaphore(_AT_ONCE)
@@ -88,7 +90,23 @@ class StatusWriter:
             dropped += [
                 change.job.key for change, outcome in zip(batch, done, strict=True) if outcome is _Outcome.DROPPED
             ]
+            written += [change for change, outcome in zip(batch, done, strict=True) if outcome is _Outcome.WRITTEN]
+        await self._tell_preempted(written)
         return dropped
+
+    async def _tell_preempted(self, written: Iterable[StatusChange]) -> None:
+        """Events of the runs that the plan ended, after all else is written."""
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def tell(job: JobView, record: PreemptionRecord) -> None:
+            async with slots:
+                await self._tell(job, say(Reason.PREEMPTED, run=record.run, text=record.text))
+
+        ended = [(change.job, change.new_preemption) for change in written]
+        async with asyncio.TaskGroup() as group:
+            for job, record in ended:
+                if record is not None:
+                    group.create_task(tell(job, record))
 
     async def _write(self, change: StatusChange, slots: asyncio.Semaphore) -> _Outcome:
         only_told = change.kind in _ONLY_TOLD
@@ -203,6 +221,8 @@ def body_of(job: JobView, change: StatusChange) -> dict[str, Any]:
         status["restriction"] = change.restriction.to_wire()
     if change.estimates is not None:
         status["estimates"] = [estimate.to_wire() for estimate in change.estimates]
+    if change.preemptions:
+        status["preemptions"] = [one.to_wire() for one in change.preemptions]
     if change.marks is not None:
         status["marks"] = change.marks.to_wire()
     if change.summary is not None and (summary := change.summary.to_wire()):

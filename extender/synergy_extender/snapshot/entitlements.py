@@ -1,5 +1,5 @@
-"""What the cluster's administrator lets each job ask for: its tenant, and its weight, deadline and `preemption: Never`
-within the tenant's caps. Pure.
+"""What the cluster's administrator lets each job ask for: its tenant, and its weight, deadline, PriorityClass and
+`preemption: Never` within the tenant's caps. Pure.
 
 The job's own spec is never trusted in these: plans go by this module.
 """
@@ -7,6 +7,7 @@ The job's own spec is never trusted in these: plans go by this module.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from synergy_api.cluster.priority_classes import PriorityClasses
 from synergy_api.cluster.tenancy import Established, Tenancy
 from synergy_api.parts.waiting import Restriction
 from synergy_api.reasons import Finding, Reason, say
@@ -16,6 +17,7 @@ from synergy_extender.cluster.run_state import RunState, open_run, run_started, 
 from synergy_extender.cluster.views import JobView, Key
 
 _MOST_NAMES = 8
+NO_CLASSES = PriorityClasses()
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Entitlement:
     weight: float
     preemptible: bool
     deadline: bool
+    priority: int = 0
+    urgent: bool = False
     restriction: Restriction | None = None
 
 
@@ -52,12 +56,14 @@ class _Never:
         return not self.holds, self.since, self.job.key
 
 
-def entitlements(jobs: Iterable[JobView], tenancy: Tenancy, now: float) -> Entitlements:
+def entitlements(
+    jobs: Iterable[JobView], tenancy: Tenancy, now: float, classes: PriorityClasses = NO_CLASSES
+) -> Entitlements:
     """The entitlement of each job, and which jobs wait for their tenant's cap at `now` (Unix time)."""
     listed = list(jobs)
     established = {job.key: tenancy.established(job.key.namespace, job.spec.tenant) for job in listed}
     beyond, waits = _beyond_the_cap(listed, established, now)
-    by_job = {job.key: _entitlement(job, established[job.key], job.key in beyond) for job in listed}
+    by_job = {job.key: _entitlement(job, established[job.key], job.key in beyond, classes) for job in listed}
     return Entitlements(by_job, waits)
 
 
@@ -116,9 +122,17 @@ def _holds(job: JobView, now: float) -> bool:
     return allocation is not None and allocation.purpose == "Train"
 
 
-def _entitlement(job: JobView, established: Established, beyond: bool) -> Entitlement:
+def _entitlement(job: JobView, established: Established, beyond: bool, classes: PriorityClasses) -> Entitlement:
     spec, caps = job.spec, established.caps
     limits = []
+    named = classes.of(spec.priority_class_name)
+    of_class = named or classes.of_jobs_without
+    priority = min(of_class.value, max(caps.max_priority, classes.of_jobs_without.value))
+    if of_class.value > priority:
+        limits.append(
+            f"spec.priorityClassName is {spec.priority_class_name} of value {of_class.value} and counts as {priority}, "
+            "the cap of its tenant"
+        )
     if spec.weight > caps.max_weight:
         limits.append(f"spec.weight is {spec.weight:g} and counts as {caps.max_weight:g}, the cap of its tenant")
     if spec.slo is not None and caps.deadlines == "Denied":
@@ -134,11 +148,15 @@ def _entitlement(job: JobView, established: Established, beyond: bool) -> Entitl
         weight=min(spec.weight, caps.max_weight),
         preemptible=spec.preemption != "Never" or beyond,
         deadline=caps.deadlines == "Allowed",
-        restriction=_restriction(job, established, limits) if job.status.phase not in FINISHED else None,
+        priority=priority,
+        urgent=of_class.urgent and of_class.value == priority,
+        restriction=_restriction(job, established, limits, known=named is not None)
+        if job.status.phase not in FINISHED
+        else None,
     )
 
 
-def _restriction(job: JobView, established: Established, limits: list[str]) -> Restriction | None:
+def _restriction(job: JobView, established: Established, limits: list[str], *, known: bool) -> Restriction | None:
     found = []
     if established.refused:
         shown = established.allowed[:_MOST_NAMES]
@@ -147,6 +165,8 @@ def _restriction(job: JobView, established: Established, limits: list[str]) -> R
         found.append(say(Reason.TENANT_REFUSED, tenant=job.spec.tenant, **facts))
     if limits:
         found.append(say(Reason.TENANT_CAPPED, limits="; ".join(limits), tenant=established.name))
+    if not known:
+        found.append(say(Reason.PRIORITY_CLASS_UNKNOWN, name=job.spec.priority_class_name))
     if not found:
         return None
     message = "; ".join(finding.message for finding in found)

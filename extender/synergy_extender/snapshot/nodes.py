@@ -59,6 +59,7 @@ def node_of(
         client_memory_bytes=capacity.gpu_memory_bytes // capacity.clients,
         client_thread_percent=capacity.client_thread_percent,
         schedulable=capacity.schedulable and open_to_new,
+        domains=capacity.domains,
         empty_by=None if closure is None else closure.start - leaving_s,
         reopens_at=None if closure is None else closure.end,
         price_per_hour=capacity.price_per_hour,

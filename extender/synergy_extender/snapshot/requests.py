@@ -30,6 +30,7 @@ from synergy_extender.cluster.views import JobView
 from synergy_extender.colocation.measured import measured_beside_others, measured_beside_references
 from synergy_extender.colocation.usages import usages_of
 from synergy_extender.snapshot.entitlements import Entitlement
+from synergy_extender.snapshot.preemption_budgets import preempted_s
 from synergy_extender.snapshot.scheduling_record import marks_of, started_s
 
 _NOTHING = Progress()
@@ -94,6 +95,9 @@ def training(
         min_throughput_fraction=spec.sharing.min_throughput_fraction,
         usage=usages_of(job),
         shared=measured_beside_others(job),
+        priority=entitled.priority,
+        urgent=entitled.urgent,
+        preempted_s=preempted_s(job, now),
         beside_references=measured_beside_references(job),
         preemptible=entitled.preemptible,
         running=running,

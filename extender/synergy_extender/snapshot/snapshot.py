@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from synergy_api.amounts import NOTHING
-from synergy_api.cluster.tenancy import Tenancy
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.run_state import RunState, open_run, run_state
@@ -15,8 +13,11 @@ from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.snapshot.entitlements import Entitlements, entitlements
 from synergy_extender.snapshot.nodes import node_of, takes_new
 from synergy_extender.snapshot.planned_jobs import PlannedJobs, has_full_room
+from synergy_extender.snapshot.preemption_budgets import preempted_lately, with_budgets
 from synergy_extender.snapshot.quotas import NamespaceQuotas
 from synergy_extender.snapshot.used_room import overdue, used_room
+from synergy_extender.tenants.planned import planned_tenants
+from synergy_extender.tenants.uses import tree_of
 
 _IN_PLANS = (RunState.WAITING, RunState.HOLDING, RunState.LEAVING)
 
@@ -46,7 +47,7 @@ def build_snapshot(
     that plans do without for now, with the reason: those that wait get no place, and of those that run the pods that
     are there count as used, since nothing can revoke them. `leaving_s` is the longest time for a checkpoint."""
     kept = reserved if reserved is not None and mode == "fill" else {}
-    entitled = entitlements(state.jobs.values(), state.tenancy, now)
+    entitled = entitlements(state.jobs.values(), state.tenancy, now, state.classes)
     requests = PlannedJobs(state, now, kept, entitled)
     unwritten = left_out or {}
     jobs: list[core.Job] = []
@@ -87,7 +88,11 @@ def build_snapshot(
         jobs=tuple(jobs),
         now=now,
         round_s=float(round_s),
-        tenants=_all_tenants(tenants, jobs, state.tenancy),
+        tenants=with_budgets(
+            planned_tenants(tenants, {job.tenant for job in jobs if job.tenant}, tree_of(state)),
+            state.tenancy,
+            preempted_lately(state.jobs, entitled, {job.name for job in jobs}, now),
+        ),
         quotas=quotas.limits(_moved(state, mode, now, {job.name for job in jobs})),
     )
     return BuiltSnapshot(snapshot, refused, entitled)
@@ -104,18 +109,3 @@ def _moved(state: ClusterState, mode: Mode, now: float, planned: set[str]) -> It
                 yield job
         elif str(job.key) in planned:
             yield job
-
-
-def _all_tenants(named: tuple[core.Tenant, ...], jobs: Iterable[core.Job], tenancy: Tenancy) -> tuple[core.Tenant, ...]:
-    """Those that the policy names, with the Tenants and those that jobs are of: a file's tenants are all that there
-    are, or none."""
-    weights = {tenant.name: tenant.spec.weight for tenant in tenancy.tenants}
-    if not named and not weights:
-        return ()
-    unnamed = {job.tenant for job in jobs if job.tenant} - {tenant.name for tenant in named}
-    return (*named, *(core.Tenant(name, weights.get(name, 1.0)) for name in sorted(unnamed)))
-
-
-def tenants_of(spec: SchedulingPolicySpec) -> tuple[core.Tenant, ...]:
-    """The tenants of a policy in the planner's words."""
-    return tuple(core.Tenant(tenant.name, tenant.weight, tenant.policy) for tenant in spec.tenants)

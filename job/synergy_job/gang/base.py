@@ -40,6 +40,9 @@ if TYPE_CHECKING:
         def finished(self, step: int) -> None:
             """`step` steps are done here."""
 
+        def all_save(self, step: int, allowed: bool) -> bool:
+            """Whether all processes save `step`: what rank 0 is `allowed`. All ask after the same steps."""
+
         def depart(self, step: int) -> str | None:
             """Everything is saved: wait until that is so for everyone.
 
@@ -81,6 +84,10 @@ class Alone:
 
     def finished(self, step: int) -> None:
         """Nobody to tell."""
+
+    def all_save(self, step: int, allowed: bool) -> bool:
+        """Nobody to ask."""
+        return allowed
 
     def depart(self, step: int) -> str | None:
         """Nobody to wait for."""

@@ -131,6 +131,13 @@ class Leader:
             self._decide(step)
             self._advance()
 
+    def all_save(self, step: int, allowed: bool) -> bool:
+        """Tell the members whether they save too; see `Gang`."""
+        with self._changed:
+            self._raise_failure()
+            self._broadcast({"save": step, "allowed": allowed})
+        return allowed
+
     def depart(self, step: int) -> str | None:
         """Wait until every member has reached `step` and saved, then let all go. See `Gang`."""
         with self._changed:

@@ -41,6 +41,8 @@ class GangMember:
         self._closed = False
         self._asked_to_leave = False
         self._end: str | None = None
+        self._saves: dict[int, bool] = {}
+        """By step: whether rank 0 lets all save it."""
         self._key = read_key(worker.gang_key_file)
         self._early: list[dict[str, Any]] = []
         """What rank 0 said with its welcome."""
@@ -94,6 +96,14 @@ class GangMember:
         """`step` steps are done here."""
         with self._changed:
             self._send({"done": step})
+
+    def all_save(self, step: int, allowed: bool) -> bool:
+        """Wait until rank 0 has said whether all save `step`; see `Gang`."""
+        with self._changed:
+            while step not in self._saves:
+                self._raise_failure()
+                self._changed.wait(POLL_S)
+            return self._saves.pop(step)
 
     def depart(self, step: int) -> str | None:
         """Say that this process has left after `step`, and wait until the leader lets it go. See `Gang`."""
@@ -202,6 +212,8 @@ class GangMember:
             self._granted = int(message["go"])
         elif "stop" in message:
             self._stop_at = int(message["stop"])
+        elif "save" in message:
+            self._saves[int(message["save"])] = bool(message["allowed"])
         elif "steps" in message:
             self._length.steps = int(message["steps"])
         elif "bye" in message:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 import synergy_job
-from synergy_job.integrations.saved import Saved
+from synergy_job.checkpoints.saved import Saved
 from synergy_job.torch.loader import resumable
 from synergy_job.torch.order import Order
 

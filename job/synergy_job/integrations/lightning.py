@@ -18,7 +18,7 @@ from typing import Any
 import lightning.pytorch as pl
 
 import synergy_job
-from synergy_job.integrations.saved import Saved
+from synergy_job.checkpoints.saved import Saved
 from synergy_job.integrations.steps import Steps
 from synergy_job.loop.script import report_what_fits
 from synergy_job.torch.loader import resumable

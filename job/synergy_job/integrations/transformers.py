@@ -15,7 +15,7 @@ from typing import Any
 import transformers
 
 import synergy_job
-from synergy_job.integrations.saved import Saved
+from synergy_job.checkpoints.saved import Saved
 from synergy_job.integrations.steps import Steps, finite
 from synergy_job.loop.script import report_what_fits
 

@@ -86,6 +86,8 @@ class LeaseClient:
 
     def __init__(self, access: LeaseAccess, timeout_s: float = TIMEOUT_S) -> None:
         self._kept: list[tuple[HTTPSConnection, float]] = []
+        self._older_until = 0.0
+        """Until then reports have only the fields of an older extender."""
         parts = urlsplit(access.url)
         if not parts.hostname:
             raise ConfigError(f"SYNERGY_EXTENDER_URL is {access.url!r}: it names no host")
@@ -99,15 +101,21 @@ class LeaseClient:
             raise ConfigError(f"SYNERGY_CA_CERT is no certificate in PEM: {error}") from error
 
     def send(self, report: Report) -> LeaseAnswer:
-        """One report. If the extender knows not all of its fields, the others are left out.
+        """One report. If the extender does not know all of its fields, the others are left out, and for 10 minutes not
+        sent again: it may have been upgraded by then. The last report always tries all fields.
 
         Raises `LeaseError` when it did not get through or the answer makes no sense.
         """
         told = {k: v for k, v in asdict(report).items() if v is not None}
+        first = {k: v for k, v in told.items() if k in _FIRST_FIELDS}
+        if time.monotonic() < self._older_until and not report.done:
+            told = first
         try:
             status, body = self._post(json.dumps(told))
-            if status == _NOT_VALID and told.keys() - set(_FIRST_FIELDS):
-                status, body = self._post(json.dumps({k: v for k, v in told.items() if k in _FIRST_FIELDS}))
+            if status == _NOT_VALID and told != first:
+                status, body = self._post(json.dumps(first))
+                if status == 200:
+                    self._older_until = time.monotonic() + _MOST_AGE_S
         except (OSError, HTTPException, ValueError) as error:
             raise LeaseError(f"{self._host}:{self._port} cannot be reached: {error or type(error).__name__}") from error
         if status != 200:

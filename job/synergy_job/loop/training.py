@@ -180,8 +180,7 @@ class Training(Generic[T]):
     def _save(self) -> None:
         if self._rules.save is None or self._saved_step == self._step:
             return
-        if self._fence is not None and not self._fence.may_save:
-            log.warning("step %d is not saved: %s", self._step, self._fence.shut or "the lease is refused")
+        if not self._may_save():
             return
         if self._rules.every_rank or self._worker.rank == 0:
             self._watchdog.busy = True
@@ -195,6 +194,14 @@ class Training(Generic[T]):
             finally:
                 self._watchdog.busy = False
         self._saved_step, self._saved_at = self._step, time.monotonic()
+
+    def _may_save(self) -> bool:
+        """Whether the checkpoint is written. All ranks write theirs, or none: without one of them, the others would
+        wait for it in a collective operation."""
+        allowed = self._fence is None or self._fence.may_save
+        if not allowed and self._fence is not None:
+            log.warning("step %d is not saved: %s", self._step, self._fence.shut or "the lease is refused")
+        return self._gang.all_save(self._step, allowed) if self._rules.every_rank else allowed
 
     def _leave(self) -> None:
         log.warning("%s run %d leaves after step %d", self._worker.job, self._worker.run, self._step)

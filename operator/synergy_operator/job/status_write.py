@@ -19,7 +19,7 @@ _GATES_SECONDS: Final = 5.0
 
 def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
     """The fields of the status that the operator owns."""
-    others = ("allocation", "queue", "late", "restriction", "marks", "estimates", "progress", "summary")
+    others = ("allocation", "queue", "late", "restriction", "marks", "estimates", "preemptions", "progress", "summary")
     return status.model_copy(update=dict.fromkeys(others))
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Final
 
-from synergy_api.parts.program import program
+from synergy_api.program import program
 from synergy_api.resources.training_job import TrainingJobSpec
 
 _LENGTH: Final = 32

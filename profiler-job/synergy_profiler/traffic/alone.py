@@ -13,12 +13,14 @@ from synergy_profiler.steps import StepReceiver
 from synergy_profiler.traffic.measure import TrafficMeter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from synergy_profiler.printed import PrintedSteps
 
-PROCESSES = "PET_NPROC_PER_NODE"
-"""How many processes torchrun starts."""
+_ONE = {"PET_NPROC_PER_NODE": "1", "WORLD_SIZE": "1", "RANK": "0", "LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+"""What says how many processes there are: to torchrun, and to scripts that start them or find each other by the usual
+names."""
+_DEVICES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 _POLL_S = 0.1
 _LEAST_STEPS = 10
 
@@ -39,7 +41,8 @@ def step_alone(
     it is told.
     """
     with closing(StepReceiver()) as receiver, closing(TrafficMeter(2)) as meter:
-        environ = {**os.environ, "SYNERGY_PROFILE_SOCKET": receiver.address, "PYTHONUNBUFFERED": "1", PROCESSES: "1"}
+        told = {"SYNERGY_PROFILE_SOCKET": receiver.address, "PYTHONUNBUFFERED": "1"}
+        environ = {**os.environ, **told, **of_one_worker(os.environ)}
         try:
             child = Child(command, environ, printed)
         except OSError:
@@ -52,6 +55,12 @@ def step_alone(
         if samples is None or meter.traffic(samples[-1].step - samples[0].step) is not None:
             return None
         return 1.0 / measure(samples).steps_per_second
+
+
+def of_one_worker(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables with which a command starts one worker. A script that starts one for each GPU sees a single GPU."""
+    devices = {name: environ[name].partition(",")[0] for name in _DEVICES if "," in environ.get(name, "")}
+    return {**_ONE, "CUDA_VISIBLE_DEVICES": "0", **devices}
 
 
 def _samples(

@@ -6,7 +6,7 @@ from synergy_core.model.answer import Plan
 from synergy_simulator.engine.holding import Holding
 from synergy_simulator.engine.partial import PartialProfiles
 from synergy_simulator.engine.run import Run
-from synergy_simulator.engine.together import Together
+from synergy_simulator.engine.sharing.together import Together
 
 
 class PlanExecution:

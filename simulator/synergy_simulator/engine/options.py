@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.names import nearest
 from synergy_core.model.snapshot import Tenant
-from synergy_simulator.engine.sharing import Truth
+from synergy_simulator.engine.sharing.truth import Truth
 
 AS_IN_PAPERS: Final = PlanConfig(policy="fifo", preemption_payback=0.0, explain=False)
 """How papers plan: no run is protected from preemption. Reasons are left out, as they are not read here."""

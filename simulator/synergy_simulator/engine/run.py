@@ -157,6 +157,7 @@ class Run:
             gpus=task.gpus,
             arrival_s=task.arrival_s,
             weight=task.weight,
+            priority=task.priority,
             tenant=task.tenant,
             gpu_types=tuple(task.profiles),
             profiles=self._profiles,

@@ -16,6 +16,7 @@ from math import inf
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_core.model.snapshot import Snapshot
+from synergy_simulator.engine.arrival import arrived
 from synergy_simulator.engine.carry_out import PlanExecution
 from synergy_simulator.engine.holding import Holding
 from synergy_simulator.engine.options import Options
@@ -27,8 +28,9 @@ from synergy_simulator.engine.rounds.clock import RoundClock
 from synergy_simulator.engine.rounds.foreseen import ranking, same_jobs_run
 from synergy_simulator.engine.rounds.passing_over import PassingOver
 from synergy_simulator.engine.run import Run
+from synergy_simulator.engine.sharing.together import Together
 from synergy_simulator.engine.stops import Awaited, PendingStops, Progress, Stops
-from synergy_simulator.engine.together import Together
+from synergy_simulator.engine.tenancy import TenantUsage
 from synergy_simulator.engine.usage import Usage
 from synergy_simulator.workloads.workload import Task, Workload
 
@@ -89,6 +91,8 @@ class _Simulation:
         self._usage = Usage(workload.cluster)
         self._holding = Holding(self._usage, options, self._rounds)
         self._running = self._holding.running
+        self._tenants = options.tenants or workload.cluster.tenants
+        self._usage.tenants = TenantUsage(self._tenants, workload.cluster, self._running, self._active)
         self._execution = PlanExecution(self._holding, self._together, self._partial)
         self._runs: list[Run] = []
         self._contention: dict[str, tuple[float, float]] = {}
@@ -178,15 +182,7 @@ class _Simulation:
         return self._coming > before
 
     def _arrive(self, task: Task) -> None:
-        run = Run(
-            task,
-            profiling_s=self._options.profiling_s,
-            profiles=self._partial.of(task),
-            preemption_cost_s=self._options.preemption_cost_s(task.checkpoint_bytes),
-            fewest_nodes=self._workload.cluster.fewest_nodes(task.gpus),
-            link_bytes_per_s=self._options.plan.link_bytes_per_s,
-            tells_spread=self._options.plan.placement_sensitive,
-        )
+        run = arrived(task, self._options, self._workload.cluster, self._partial)
         run.since = min(task.arrival_s, self._now)
         self._admit(run)
 
@@ -254,7 +250,7 @@ class _Simulation:
             return True
         if not self._queue_changed and self._skip.waits_in_vain:
             return True
-        if not self._skip.can_foresee or self._profiling:
+        if not self._skip.can_foresee or self._profiling or any(tenant.binds for tenant in self._tenants):
             return False
         self._show_all()
         jobs = [run.job for run in self._active.values()]
@@ -279,7 +275,7 @@ class _Simulation:
             jobs=jobs,
             now=self._now,
             round_s=self._rounds.length(self._now),
-            tenants=self._options.tenants,
+            tenants=self._tenants,
             quotas=self._present.quotas if self._present is not None else (),
         )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from synergy_core.model.snapshot import Allocation
+from synergy_simulator.engine.tenancy import TenantUsage
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.profiles import GIB
 
@@ -38,6 +39,8 @@ class Usage:
     contention_s: float = 0.0
     """Integral of how many jobs there are for each GPU, 1 where there are fewer than GPUs."""
     series: list[UsageMoment] = field(default_factory=list)
+    tenants: TenantUsage | None = None
+    """What tenants have of it, if anybody counts that."""
     _prices: dict[str, float] = field(init=False)
     _capacity: tuple[float, float, float] = field(init=False)
 
@@ -59,6 +62,8 @@ class Usage:
             self.memory_byte_s += passed * self.memory_bytes
             self.cost += passed * self.cost_per_s
             self.contention_s += passed * max(1.0, self.wanted_gpus / self._capacity[0])
+            if self.tenants is not None:
+                self.tenants.count(passed)
             self.until = now
 
     def add(self, allocation: Allocation, sign: int) -> None:

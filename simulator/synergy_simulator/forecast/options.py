@@ -8,7 +8,7 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.config.format import config_of_document, split_config
 from synergy_core.model.snapshot import FieldError, Snapshot
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.sharing import Truth
+from synergy_simulator.engine.sharing.truth import Truth
 
 _TYPES: Final[dict[str, Any]] = {
     "start_overhead_s": float,

@@ -181,6 +181,7 @@ def task_of(job: Job, pools: Sequence[Pool], config: PlanConfig) -> Task:
         alone_s=0.0,
         tenant=job.tenant,
         weight=job.weight,
+        priority=job.priority,
         skew=job.skew,
         model_bytes=job.model_bytes,
         overlap=job.overlap,

@@ -9,10 +9,11 @@ from typing import Any
 import yaml
 
 from synergy_core.model.names import unknown_field
-from synergy_core.model.snapshot import Node
+from synergy_core.model.snapshot import Node, Tenant
 from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.inputs.table import Table, read_text
+from synergy_simulator.inputs.tenants import read_tenants
 
 _MOST = 1_000_000
 """No amount of a pool is larger, the number of its nodes neither: each node is kept in memory."""
@@ -44,6 +45,8 @@ class Cluster:
     """Pools of nodes; the first one's GPU type is the reference for durations."""
 
     pools: tuple[SimulatedPool, ...]
+    tenants: tuple[Tenant, ...] = ()
+    """A tree with guarantees and limits that every plan keeps."""
 
     @property
     def gpus(self) -> int:
@@ -92,7 +95,7 @@ class Cluster:
 
 def shared(cluster: Cluster) -> Cluster:
     """The cluster with GPUs that two jobs at least may share."""
-    return Cluster(tuple(replace(pool, replicas=max(2, pool.replicas)) for pool in cluster.pools))
+    return replace(cluster, pools=tuple(replace(pool, replicas=max(2, pool.replicas)) for pool in cluster.pools))
 
 
 def homogeneous(nodes: int, *, cpus_per_gpu: float = 3.0, gpu_type: str = "V100") -> Cluster:
@@ -142,7 +145,7 @@ class _Reader:
 
     def read(self) -> Cluster:
         root = self._root()
-        self._only(root, {"pools"}, "")
+        self._only(root, {"pools", "tenants"}, "")
         listed = dict(_entries(root)).get("pools")
         if not isinstance(listed, yaml.SequenceNode) or not listed.value:
             raise self._bad(listed or root, "pools", "must be a list with at least one pool")
@@ -151,7 +154,7 @@ class _Reader:
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise self._bad(listed.value[index], f"pools[{index}].name", f"{name!r} occurs twice")
-        return Cluster(pools)
+        return Cluster(pools, read_tenants(self._file, dict(_entries(root)).get("tenants")))
 
     def _root(self) -> yaml.MappingNode:
         try:

@@ -26,6 +26,8 @@ class TraceJob:
     """Seconds at the GPU-proportional share of the reference GPU type."""
     tenant: str = ""
     weight: float = 1.0
+    priority: int = 0
+    """The value of its PriorityClass."""
     slo_s: float | None = None
     """Seconds after its arrival by which it should be done."""
     batch_size: int | None = None
@@ -43,7 +45,7 @@ class TraceJob:
 _NATIVE = ("job_id", "arrival_s", "gpus", "model", "steps")
 _NATIVE_OPTIONAL = (
     *("duration_s", "tenant", "weight", "slo_s", "batch_size"),
-    *("skew", "model_bytes", "spread_speed", "checkpoint_bytes"),
+    *("skew", "model_bytes", "spread_speed", "checkpoint_bytes", "priority"),
 )
 
 
@@ -197,6 +199,7 @@ def _native_job(row: Row) -> TraceJob:
         duration_s=row.number("duration_s", above=0) if derived else None,
         tenant=row.values.get("tenant", ""),
         weight=_weight(row, "weight") if row.has("weight") else 1.0,
+        priority=_priority(row) if row.has("priority") else 0,
         slo_s=row.number("slo_s", above=0) if row.has("slo_s") else None,
         batch_size=row.count("batch_size") if row.has("batch_size") else None,
         skew=row.number("skew", least=0) if row.has("skew") else 0.1,
@@ -212,6 +215,13 @@ def _weight(row: Row, column: str) -> float:
     if weight > HEAVIEST:
         raise row.bad(column, f"must be at most {HEAVIEST:g}, is {row.text(column)}")
     return weight
+
+
+def _priority(row: Row) -> int:
+    priority = row.count("priority", least=-(1 << 31))
+    if priority >= 1 << 31:
+        raise row.bad("priority", f"must be below {1 << 31}, is {row.text('priority')}")
+    return priority
 
 
 def _part(row: Row, column: str) -> float:

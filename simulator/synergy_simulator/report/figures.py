@@ -49,6 +49,8 @@ def _of_seeds(found: Interval, scale: float) -> str:
 
 def _unset(key: str, runs: Sequence[Metrics]) -> bool:
     """Whether a figure says nothing, since no input sets what it is of."""
+    if key == "share_error":
+        return not any(metrics.tenants for metrics in runs)
     if key == "cost":
         return not any(metrics.cost for metrics in runs)
     return key == "slo_violations" and not any(metrics.slo_jobs for metrics in runs)
@@ -72,6 +74,12 @@ def figures(runs: Sequence[Metrics]) -> list[tuple[str, list[str]]]:
         ("", "preemptions", lambda m: f"{m.preemptions}"),
         ("cost", "cost", lambda m: f"{m.cost:.2f}"),
         ("slo_violations", "missed SLOs", lambda m: f"{m.slo_violations} of {m.slo_jobs}"),
+        (
+            "share_error",
+            "claims of tenants not met, %",
+            lambda m: f"{100.0 * m.tenants.share_error:.2f}" if m.tenants else "",
+        ),
+        ("share_error", "Jain's index of tenants", lambda m: f"{m.tenants.jain:.3f}" if m.tenants else ""),
         ("", "rounds", lambda m: f"{m.rounds}"),
         ("", "a plan, ms (99th percentile)", lambda m: f"{m.plan_mean_ms:.2f} ({m.plan_p99_ms:.2f})"),
         ("", "simulated in, s", lambda m: f"{m.wall_s:.2f}"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.run import Run
+from synergy_simulator.engine.tenancy import TenantFigures
 
 PER_JOB_COLUMNS = ("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "gpu_s", "preemptions")
 
@@ -49,6 +50,8 @@ class Metrics:
     """How far these were off, relative to the real speed, in the mean; None where there was none."""
     slo_jobs: int = 0
     """Measured jobs that have an SLO."""
+    tenants: TenantFigures | None = None
+    """What tenants had; None where none has a guarantee or a limit."""
 
     def document(self) -> dict[str, Any]:
         """As JSON; without the estimates' error where there was none."""
@@ -56,7 +59,14 @@ class Metrics:
         del found["estimates"], found["slo_jobs"]
         if self.estimate_error is None:
             del found["estimate_error"]
+        del found["tenants"]
+        if self.tenants is not None:
+            found |= {"share_error": self.tenants.share_error, "jain_index": self.tenants.jain}
         return found
+
+    def tenants_document(self) -> dict[str, Any]:
+        """GPU-hours of each tenant as JSON; nothing where none has a guarantee or a limit."""
+        return {} if self.tenants is None else {"tenants": [asdict(one) for one in self.tenants.tenants]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +132,7 @@ def metrics_of(outcome: Outcome) -> Metrics:
         plan_mean_ms=float(plan_ms.mean()),
         plan_p99_ms=float(np.percentile(plan_ms, 99)),
         wall_s=outcome.wall_s,
+        tenants=None if outcome.usage.tenants is None else outcome.usage.tenants.figures(),
         slo_jobs=sum(run.task.slo_s is not None for run in runs),
         estimates=len(outcome.estimate_errors),
         estimate_error=_mean(outcome.estimate_errors) if outcome.estimate_errors else None,

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from synergy_simulator.engine.sharing import BUILT_IN, Usages, read_usages
+from synergy_simulator.engine.sharing.truth import BUILT_IN, Usages, read_usages
 from synergy_simulator.inputs.clusters import Cluster, read_cluster, shared
 from synergy_simulator.inputs.errors import SettingError
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles

@@ -35,6 +35,7 @@ class Task:
     """Seconds at the proportional share of the cluster's GPUs, all types in their proportion."""
     tenant: str = ""
     weight: float = 1.0
+    priority: int = 0
     slo_s: float | None = None
     skew: float = 0.1
     model_bytes: int | None = None
@@ -141,6 +142,7 @@ def _task(job: TraceJob, known: "_Known", cluster: Cluster) -> Task:
         alone_s=work / average,
         tenant=job.tenant,
         weight=job.weight,
+        priority=job.priority,
         slo_s=job.slo_s,
         skew=job.skew,
         model_bytes=job.model_bytes,

@@ -11,7 +11,7 @@ from synergy_api.generation.crd import KINDS, CustomResource
 from synergy_api.names import API_VERSION
 from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
-from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube.resources import TENANTS, TRAINING_JOBS
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources")]
 
@@ -89,6 +89,39 @@ async def test_a_waiting_job_that_never_ran_shows_all_its_steps_and_its_position
     assert (cells["PROGRESS"], cells["GPUS"], cells["REASON"], cells["QUEUE"]) == ("0/10", "1", "NoFreeGPU", "3")
     wide = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small", "-o", "wide"))
     assert wide["START"] == "2026-01-31T12:00:00Z"
+
+
+async def test_the_columns_of_a_tenant_show_its_gpus(devcluster: Cluster, kube: KubeClient, namespace: str) -> None:
+    spec = {"parent": "org", "guarantee": {"V100": 4}, "namespaces": [namespace]}
+    await kube.create(TENANTS, {"metadata": {"name": namespace}, "spec": spec})
+    summary = {"guaranteed": "4 V100", "used": "6 V100", "borrowed": "2 V100", "waiting": "1, 2 T4"}
+    try:
+        status = {"summary": summary, "namespaces": 1, "jobs": 3}
+        await kube.apply(TENANTS, namespace, {"status": status}, manager="test", subresource="status")
+        cells = _cells(await run(devcluster, "kubectl", "get", "tenant", namespace))
+        del cells["AGE"]
+        assert cells == {
+            "NAME": namespace,
+            "PARENT": "org",
+            "GUARANTEED": "4 V100",
+            "USED": "6 V100",
+            "BORROWED": "2 V100",
+            "WAITING": "1, 2 T4",
+        }
+    finally:
+        await kube.delete(TENANTS, namespace)
+
+
+async def test_a_tenant_s_gpus_are_explained(devcluster: Cluster) -> None:
+    for field, words in {
+        "guarantee": "GPUs that the tenant gets when its jobs want them",
+        "limit": "may use at most",
+        "borrowing": "beyond its guarantee at most",
+        "lending": "GPUs of its guarantee that others may use",
+        "parent": "Name of the Tenant that this one is part of",
+    }.items():
+        text = " ".join((await run(devcluster, "kubectl", "explain", f"tenant.spec.{field}")).split())
+        assert words in text
 
 
 @pytest.mark.parametrize("part", ["queue", "problem"])

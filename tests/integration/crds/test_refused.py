@@ -7,7 +7,7 @@ import pytest
 from support.api_server import manifests as samples
 from synergy_kube import KubeClient
 from synergy_kube.errors import ApiError
-from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS, Resource
+from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, TENANTS, THROUGHPUT_PROFILES, TRAINING_JOBS, Resource
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources")]
 
@@ -29,7 +29,7 @@ JOBS: dict[str, tuple[str, Any, str]] = {
     "unknown field": ("spec.gpu", 1, 'unknown field "spec.gpu"'),
     "name too long": ("metadata.name", "n" * 51, "metadata.name must be at most 50 characters"),
     "name with a dot": ("metadata.name", "a.b", "metadata.name must have no dot"),
-    "after itself": ("spec.after", [{"job": "train"}], "after must not name the job itself"),
+    "after itself": ("spec.after", [{"job": "full"}], "after must not name the job itself"),
     "after one job twice": ("spec.after", [{"job": "a"}, {"job": "a"}], "spec.after[1]: Duplicate value"),
     "after a job without a name": ("spec.after", [{}], "spec.after[0].job: Required value"),
     "no template": ("spec.template", None, "spec.template: Required value"),
@@ -135,6 +135,21 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
     "pool that selects all": (GPU_POOLS, samples.FULL_POOL, "spec.nodeSelector", {}, "spec.nodeSelector"),
     "pool without type": (GPU_POOLS, samples.FULL_POOL, "spec.gpuType", None, "spec.gpuType: Required value"),
     "negative price": (GPU_POOLS, samples.FULL_POOL, "spec.pricePerHour", -1, "spec.pricePerHour: Invalid value"),
+    "a maintenance that ends before it begins": (
+        GPU_POOLS,
+        samples.FULL_POOL,
+        "spec.maintenance",
+        [{"start": "2026-01-02T00:00:00Z", "end": "2026-01-01T00:00:00Z"}],
+        "spec.maintenance[0].end: Invalid value",
+    ),
+    "a maintenance without an end": (
+        GPU_POOLS,
+        samples.FULL_POOL,
+        "spec.maintenance",
+        [{"start": "2026-01-02T00:00:00Z"}],
+        "spec.maintenance[0].end: Required value",
+    ),
+    "too many levels": (GPU_POOLS, samples.FULL_POOL, "spec.topology", list("abcde"), "spec.topology: Too many"),
     "replicas without MPS": (
         GPU_POOLS,
         samples.FULL_POOL,
@@ -272,6 +287,49 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         "spec.profiling.maxGpuPercent",
         101,
         "spec.profiling.maxGpuPercent: Invalid value: 101",
+    ),
+    "guarantee above its limit": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.guarantee",
+        {"T4": 1, "V100": 8},
+        "guarantee must not be above limit, for any GPU type",
+    ),
+    "parent of itself": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.parent",
+        "full",
+        "spec.parent must not be the Tenant itself",
+    ),
+    "guarantee negative": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.guarantee.V100",
+        -1,
+        "spec.guarantee.V100: Invalid value",
+    ),
+    "lending not whole": (TENANTS, samples.FULL_TENANT, "spec.lending.V100", 0.5, "spec.lending.V100: Invalid value"),
+    "limit without measure": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.limit.V100",
+        1 << 21,
+        "spec.limit.V100: Invalid value",
+    ),
+    "too many GPU types": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.borrowing",
+        {f"T{number}": 1 for number in range(17)},
+        "spec.borrowing: Too many: 17: must have at most 16 items",
+    ),
+    "GPU type too long": (
+        TENANTS,
+        samples.FULL_TENANT,
+        "spec.lending",
+        {"T" * 64: 1},
+        "a GPU type has 1 to 63 characters",
     ),
     "profile without matrix": (
         THROUGHPUT_PROFILES,

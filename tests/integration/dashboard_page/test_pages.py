@@ -142,6 +142,7 @@ def test_tenants(serve: Serve, visit: Visit) -> None:
         line = table.get_by_role("row").filter(has=page.get_by_role("rowheader", name=row.tenant))
         expect(line).to_contain_text(str(row.gpus_given))
     expect(table.get_by_role("row").filter(has_text="vision")).to_contain_text("16 GPUs never preempted, weight 4")
+    expect(table.get_by_role("row").filter(has_text="vision")).to_contain_text("32 A100, 16 V100")
     page.get_by_role("button", name="30 days").click()
     assert "days=30" in page.url
     expect(page.get_by_role("button", name="30 days")).to_have_attribute("aria-pressed", "true")

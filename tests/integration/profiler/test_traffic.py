@@ -45,7 +45,7 @@ REDUCE = """
 """Computes for 0.1 s, and meanwhile or afterwards sends 1.25 MB."""
 LAUNCH = """
     import os, subprocess, sys
-    count = int(os.environ["PET_NPROC_PER_NODE"])
+    count = COUNT
     names = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": os.environ["PET_MASTER_PORT"]}
     workers = [
         subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, **names, "RANK": str(rank)})
@@ -53,7 +53,12 @@ LAUNCH = """
     ]
     sys.exit(max(worker.wait() for worker in workers))
 """
-"""Starts workers as torchrun does, by the same variables."""
+"""Starts workers as torchrun does, or as a script of its own, by variables of the pod."""
+COUNTS = {
+    "torchrun": 'int(os.environ["PET_NPROC_PER_NODE"])',
+    "world": 'int(os.environ["WORLD_SIZE"])',
+    "devices": 'len(os.environ["NVIDIA_VISIBLE_DEVICES"].split(","))',
+}
 SLOW_LINK = (
     'ip link set lo mtu 1500 up && tc qdisc add dev lo root tbf rate 100mbit burst 128kb latency 500ms && exec "$@"'
 )
@@ -64,12 +69,15 @@ def with_torch() -> None:
     debian_torch.required()
 
 
-def command(harness: Harness, script: str) -> list[str]:
-    return [str(debian_torch.PYTHON), str(harness.script(LAUNCH)), str(harness.script(script))]
+def command(harness: Harness, script: str, by: str = "torchrun") -> list[str]:
+    launch = LAUNCH.replace("COUNT", COUNTS[by])
+    return [str(debian_torch.PYTHON), str(harness.script(launch)), str(harness.script(script))]
 
 
 def environment(workers: int) -> dict[str, str]:
-    return {**PATH, "PET_NPROC_PER_NODE": str(workers), "PET_MASTER_PORT": str(free_port())}
+    devices = ",".join(f"GPU-{number}" for number in range(workers))
+    counts = {"PET_NPROC_PER_NODE": str(workers), "WORLD_SIZE": str(workers), "NVIDIA_VISIBLE_DEVICES": devices}
+    return {**PATH, **counts, "PET_MASTER_PORT": str(free_port())}
 
 
 @pytest.mark.parametrize("workers", [2, 3])
@@ -91,13 +99,13 @@ def test_a_job_of_one_worker_sends_nothing(harness: Harness) -> None:
         assert "traffic" not in run.result
 
 
-def hidden_part(harness: Harness, *, hidden: bool) -> float:
+def hidden_part(harness: Harness, by: str, *, hidden: bool) -> float:
     """The overlap that is measured over a link of 100 Mbit/s, in a network namespace of its own."""
     options = ["--warmup-steps", "3", "--steps", "20", "--min-seconds", "0", "--workers", "2"]
     script = REDUCE.replace("HIDDEN", str(hidden))
     inside = ["unshare", "--net", "--", "sh", "-c", SLOW_LINK, "apart"]
     done = subprocess.run(
-        [*inside, *harness.command(*options, of=command(harness, script))],
+        [*inside, *harness.command(*options, of=command(harness, script, by))],
         env={**os.environ, **environment(2)},
         capture_output=True,
         text=True,
@@ -111,9 +119,10 @@ def hidden_part(harness: Harness, *, hidden: bool) -> float:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a network namespace, which needs root")
-def test_a_step_that_hides_what_it_sends_is_told_from_one_that_does_not(harness: Harness) -> None:
-    assert hidden_part(harness, hidden=False) == pytest.approx(0.0, abs=0.25)
-    assert hidden_part(harness, hidden=True) > 0.45
+@pytest.mark.parametrize("by", COUNTS)
+def test_a_step_that_hides_what_it_sends_is_told_from_one_that_does_not(harness: Harness, by: str) -> None:
+    assert hidden_part(harness, by, hidden=False) == pytest.approx(0.0, abs=0.25)
+    assert hidden_part(harness, by, hidden=True) > 0.45
 
 
 WORKER = """

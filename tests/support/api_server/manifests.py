@@ -118,6 +118,7 @@ FULL_JOB: Manifest = {
         "steps": 100_000,
         "batchSize": 256,
         "tenant": "vision",
+        "after": [{"job": "prepare"}, {"job": "sweep", "until": "Finished"}],
         "weight": 2.5,
         "slo": {"deadline": "2027-01-01T00:00:00Z"},
         "resources": {"min": {"cpu": "500m", "memory": "1Gi"}, "max": {"cpu": 24, "memory": "1e12"}},
@@ -171,6 +172,8 @@ FULL_POOL: Manifest = {
         "storageBandwidth": 2**30,
         "systemReserved": {"cpu": 0, "memory": "2Gi"},
         "sharing": {"mode": "MPS", "replicas": 4, "preference": "Packed"},
+        "topology": ["test/block", "test/rack"],
+        "maintenance": [{"start": "2026-12-01T22:00:00Z", "end": "2026-12-02T04:00:00Z"}],
     },
 }
 SMALL_POLICY: Manifest = {"metadata": {"name": "test-small"}, "spec": {}}
@@ -270,6 +273,11 @@ FULL_TENANT: Manifest = {
         },
         "default": True,
         "weight": 2.5,
+        "parent": "organisation",
+        "guarantee": {"V100": 8},
+        "limit": {"V100": 16, "T4": 0},
+        "borrowing": {"V100": 4},
+        "lending": {"V100": 2},
         "caps": {"maxWeight": 10.5, "maxNeverPreemptedGPUs": 16, "deadlines": "Allowed"},
     },
 }

@@ -150,6 +150,8 @@ def tenants(world: World, since_s: float) -> answers.TenantsPage:
             ],
             never_preempted_gpus=16 if row.tenant in ("vision", "speech") else None,
             max_weight=4.0 if row.tenant == "vision" else None,
+            guaranteed="32 A100, 16 V100" if row.tenant == "vision" else "",
+            borrowed="8 A100" if row.tenant == "vision" else "",
         )
         for row in world.tenants()
     ]

@@ -246,3 +246,17 @@ def test_a_pool_that_does_not_parse_is_a_problem_that_names_the_field() -> None:
     assert [p.name for p in pools] == ["good"]
     assert [(p.finding.reason, p.pools) for p in problems] == [(Reason.INVALID_POOL, ("bad",))]
     assert problems[0].finding.message.startswith("spec.gpuType")
+
+
+def test_a_node_is_in_the_domains_of_its_pools_topology_up_to_the_first_that_it_lacks() -> None:
+    levels = pool("p", {"x": "1"}, topology=["block", "rack", "nvlink"])
+    of = {
+        name: only(node_capacities([node("n", labels={"x": "1", **labels})], [levels])).domains
+        for name, labels in {
+            "all": {"block": "b1", "rack": "r1", "nvlink": "d1"},
+            "gap": {"block": "b1", "nvlink": "d1"},
+            "none": {"rack": "r1"},
+        }.items()
+    }
+    assert of == {"all": ("b1", "r1", "d1"), "gap": ("b1",), "none": ()}
+    assert only(node_capacities([node("n", labels={"nvidia.com/gpu.product": "T4", "block": "b1"})], [])).domains == ()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from synergy_api.parts.program import model
+from synergy_api.program import model
 
 
 def _model(*command: str, gpus: int = 1, batch_size: int | None = None, **container: Any) -> str:

@@ -94,6 +94,13 @@ def test_a_revoked_run_has_its_reason() -> None:
     assert (run.revoked_s, run.revoked_reason, run.ended_s) == (NOW, "for b", None)
 
 
+def test_a_preempted_run_names_the_rule_and_who_gets_the_gpus() -> None:
+    record = {"at": format_time(NOW), "run": 1, "rule": "PriorityClass", "by": ["ml/high"]}
+    revoked = job(allocation=granted(state="Revoked", reason="it yields"), preemptions=[record])
+    (run,) = facts_of(job(allocation=granted()), revoked, NOW).runs
+    assert run.revoked_reason == "it yields: ml/high gets the GPUs by its higher PriorityClass"
+
+
 def test_other_shares_of_the_same_run_are_a_resize() -> None:
     smaller = [{**WORKERS[0], "cpuMillis": 1000}]
     (resize,) = facts_of(job(allocation=granted()), job(allocation=granted(workers=smaller)), NOW).resizes

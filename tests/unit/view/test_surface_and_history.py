@@ -72,3 +72,10 @@ def test_the_sums_of_the_runs() -> None:
         "90s on V100 in ended runs",
         "the newest ended run, 3, yielded: its lease was not renewed",
     )
+
+
+def test_each_preemption_is_told_with_its_rule() -> None:
+    record = {"at": format_time(NOW + 5), "run": 3, "rule": "Guarantee", "by": ["ml/theirs"]}
+    told = history(seen(status={"preemptions": [record]}), []).happenings[-1]
+    expected = (NOW + 5, "Preempted by Guarantee", "run 3: ml/theirs gets the GPUs by its tenant's guarantee")
+    assert (told.at_s, told.what, told.message) == expected

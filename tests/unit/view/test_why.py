@@ -145,6 +145,15 @@ def test_a_deadline_and_a_restriction_are_notes() -> None:
     assert answer.notes == ("TooSlow: ends an hour late", "WeightCapped: weight 5 counts as 1")
 
 
+def test_who_preempted_a_waiting_job_is_a_note_and_no_more_once_it_runs() -> None:
+    record = {"at": format_time(NOW), "run": 3, "rule": "Urgent", "by": ["ml/now"]}
+    answer = why(seen(status={"queue": WAITS, "preemptions": [record]}), [], NOW)
+    told = "Preempted by Urgent: run 3: ml/now, whose class is urgent, gets the GPUs at once"
+    assert answer.notes == (told,)
+    runs = {"phase": "Running", "allocation": allocation(share("n1")), "preemptions": [record]}
+    assert why(seen(status=runs), [], NOW).notes == ()
+
+
 def test_a_job_of_another_version_is_named_with_the_field() -> None:
     jobs, unreadable = read_all([job_object("a"), job_object("b", status={"phase": "Dreaming"})])
     assert [job.name for job in jobs] == ["a"]

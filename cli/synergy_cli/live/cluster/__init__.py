@@ -1,1 +1,1 @@
-"""Live commands about the cluster: `top`, `usage`, `rounds`, `policy`, `export`, `doctor`, `dashboard`, `what-if`."""
+"""Live commands about the cluster, its tenants and its rounds: `top`, `tenants`, `rounds`, `policy` and the others."""

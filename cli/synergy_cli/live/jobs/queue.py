@@ -2,17 +2,22 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from kube_synergy.live.present import NodesHiddenError, Present, look
 from synergy_api.parts.summary import steps_text
-from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.access import Cluster, Object, Where, ask
 from synergy_cli.live.jobs.remedies import tell_help, tried
 from synergy_cli.live.options import cluster_options, job_argument, output_option, watch_option
 from synergy_cli.live.output import heading, note, plain, write_data, write_table
 from synergy_cli.live.watching import repeated
+from synergy_kube import ApiError
+from synergy_kube.resources import NAMESPACES, TENANTS
 from synergy_view.queue import QueueRow, queue
+from synergy_view.seen import SeenJob
+from synergy_view.tenants import TenantRow, gpus_in_types, tenants_above
 from synergy_view.why import Why, why
 from synergy_view.words import ahead, count, duration, listed
 
@@ -70,24 +75,43 @@ def why_command(*, job: str, where: Where, output: str) -> None:
     and one more node, for five seconds at most.
     """
 
-    async def question(cluster: Cluster) -> tuple[Why, str, Present | None]:
+    async def question(cluster: Cluster) -> tuple[Why, list[TenantRow], str, Present | None]:
         asked = await cluster.job(job)
         others, hidden = await cluster.visible_jobs()
         answer = why(asked, others, time.time())
+        tenants = await _tenants(cluster, asked) if answer.position is not None else []
         try:
-            return answer, hidden, await look(cluster) if answer.position is not None else None
+            return answer, tenants, hidden, await look(cluster) if answer.position is not None else None
         except NodesHiddenError:
-            return answer, "; ".join(filter(None, (hidden, _NO_NODES))), None
+            return answer, tenants, "; ".join(filter(None, (hidden, _NO_NODES))), None
 
-    answer, hidden, present = ask(where, question)
+    answer, tenants, hidden, present = ask(where, question)
     found = None if present is None else tried(present, answer.job)
     if output != "table":
-        write_data({**plain(answer), "help": plain(found)}, output)
+        write_data({**plain(answer), "tenants": plain(tenants), "help": plain(found)}, output)
     else:
         _tell(answer)
+        _tell_tenants(tenants)
         tell_help(found)
     if answer.position is not None:
         note(hidden)
+
+
+async def _tenants(cluster: Cluster, job: SeenJob) -> list[TenantRow]:
+    """The job's Tenant and those above it, as far as the user may read them."""
+    objects = await cluster.items(TENANTS)
+    namespace: Object = {"metadata": {"name": job.namespace}}
+    with suppress(ApiError):
+        namespace = await cluster.client.get(NAMESPACES, job.namespace)
+    return tenants_above(objects or (), namespace, job.spec.tenant)
+
+
+def _tell_tenants(tenants: Sequence[TenantRow]) -> None:
+    """What the tenants of a waiting job have, where GPUs are divided among tenants."""
+    for one in tenants if any(one.guaranteed or one.limit for one in tenants) else ():
+        parts = {"guaranteed": one.guaranteed, "limit": one.limit, "used": one.used, "waiting": one.waiting}
+        told = ", ".join(f"{word} {gpus_in_types(gpus)}" for word, gpus in parts.items())
+        click.echo(f"  tenant {one.tenant}: {told}")
 
 
 def _tell(answer: Why) -> None:

@@ -149,6 +149,35 @@ class PlanConfig:
         ),
     ] = 10.0
     """Protect a run until it has lasted so many times its preemption cost; 0: not at all."""
+    preemptions_per_hour: Annotated[
+        int | None,
+        PolicyOption(
+            spec=SpecField(
+                name="preemption.max_per_hour",
+                description="Preemption budget: protect a job that was preempted so many times within the last hour. "
+                "By default there is no budget.",
+                at_least=1,
+                at_most=12,
+            ),
+            unset="traces and snapshots of other clusters do not say when jobs were preempted",
+        ),
+    ] = None
+    """Preemption budget of each job (`selection.preemption.budgets`); null: none."""
+    priorities_across: Annotated[
+        bool,
+        PolicyOption(
+            flag=Flag(
+                name="--priorities-across",
+                help="A higher class goes before the jobs of all tenants, not only of its own.",
+            ),
+            spec=SpecField(
+                name="priorities.across",
+                description="Whether a higher PriorityClass goes before the jobs of all tenants. By default it goes "
+                "before those of its own tenant only. Guarantees of other tenants stay stronger.",
+            ),
+        ),
+    ] = False
+    """Classes count across tenants (`policies.classes`)."""
     colocation: Annotated[
         ColocationMode,
         PolicyOption(

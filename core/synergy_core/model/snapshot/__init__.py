@@ -29,7 +29,8 @@ from synergy_core.model.snapshot.limits import (
 from synergy_core.model.snapshot.node import Node
 from synergy_core.model.snapshot.profile import Profile
 from synergy_core.model.snapshot.quota import Quota, QuotaDraw, QuotaLimit, merged_draws
-from synergy_core.model.snapshot.snapshot import Snapshot, Tenant
+from synergy_core.model.snapshot.snapshot import Snapshot
+from synergy_core.model.snapshot.tenant import Tenant, check_tenants, sound, tenant_problems
 
 __all__ = [
     "FASTEST",
@@ -64,5 +65,8 @@ __all__ = [
     "Tenant",
     "Weight",
     "check_speed",
+    "check_tenants",
     "merged_draws",
+    "sound",
+    "tenant_problems",
 ]

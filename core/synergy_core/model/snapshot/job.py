@@ -15,6 +15,7 @@ from synergy_core.model.snapshot.limits import (
     Name,
     Part,
     Positive,
+    Priority,
     Seconds,
     Speed,
     Weight,
@@ -106,6 +107,12 @@ class Job:
     """What it does to a GPU alone, by GPU type; it shares GPUs of these types only."""
     shared: tuple[Shared, ...] = ()
     """What was measured while it shared, the newest last."""
+    priority: Priority = 0
+    """The value of its class: a higher one goes before the policy's order within its tenant."""
+    urgent: bool = False
+    """Its class does not wait for the round's end: jobs of lower classes give way at once."""
+    preempted_s: tuple[Moment, ...] = ()
+    """When it was last preempted, on the clock of `arrival_s`; preemption budgets count those of the last hour."""
     beside_references: tuple[BesideReference, ...] = ()
     """What profile runs measured of it beside reference jobs: predictions for all of its partners follow from that."""
     preemptible: bool = True

@@ -11,6 +11,8 @@ _MOST = 1 << 50
 """No amount is larger (as bytes it is a pebibyte): sums over a cluster stay within 64 bits."""
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 Positive = Annotated[int, Field(ge=1, le=_MOST)]
+Priority = Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+"""The value of a Kubernetes PriorityClass."""
 Seconds = Annotated[float, Field(ge=0)]
 Rate = Annotated[float, Field(ge=0)]
 SLOWEST, FASTEST = 1e-6, 1e9

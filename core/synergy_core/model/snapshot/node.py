@@ -43,6 +43,9 @@ class Node:
     round before it, and none comes that would have to leave within a round."""
     reopens_at: Moment | None = None
     """When jobs may run there again after `empty_by`; None: not known."""
+    domains: tuple[Name, ...] = ()
+    """What it is part of, the widest first, such as its block, rack and NVLink domain. Nodes are near each other in a
+    domain if all wider ones are the same, too. A gang of several nodes goes to the narrowest that holds it."""
     price_per_hour: Price = 0.0
     """Of one GPU, in any one currency; 0: not known."""
     devices_per_gpu: Positive = 1

@@ -2,28 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
 from synergy_core.model.snapshot.history import PastJob
 from synergy_core.model.snapshot.job import Job
-from synergy_core.model.snapshot.limits import STRICT, FieldError, Moment, Name, Weight, unique
+from synergy_core.model.snapshot.limits import STRICT, FieldError, Moment, unique
 from synergy_core.model.snapshot.node import Node
 from synergy_core.model.snapshot.profile import Profile
 from synergy_core.model.snapshot.quota import Quota
-
-
-@dataclass(frozen=True, slots=True)
-class Tenant:
-    """One of several users or groups that share the cluster (Gavel, section 4.3)."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
-    name: Name
-    weight: Weight = 1.0
-    policy: Literal["fairness", "fifo"] = "fairness"
-    """How its part is allocated to its jobs: by their weights, or in the order of arrival."""
+from synergy_core.model.snapshot.tenant import Tenant, check_tenants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +26,7 @@ class Snapshot:
     now: Moment = 0.0
     round_s: Annotated[float, Field(gt=0)] = 300.0
     tenants: tuple[Tenant, ...] = ()
-    """For the policy `hierarchical`; a job's tenant that is not named here has weight 1 and fairness."""
+    """A job's tenant that is not named here has no parent, weight 1 and fairness, and neither guarantee nor limit."""
     quotas: tuple[Quota, ...] = ()
     """What jobs may hold together beside what the nodes have."""
     history: tuple[PastJob, ...] = ()
@@ -50,7 +39,7 @@ class Snapshot:
     def __post_init__(self) -> None:
         unique("nodes", [node.name for node in self.nodes])
         unique("jobs", [job.name for job in self.jobs])
-        unique("tenants", [tenant.name for tenant in self.tenants])
+        check_tenants(self.tenants)
         unique("quotas", [quota.name for quota in self.quotas])
         _alike(self.nodes)
         _known_quotas(self.jobs, {quota.name for quota in self.quotas})

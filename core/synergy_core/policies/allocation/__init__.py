@@ -34,7 +34,7 @@ from synergy_core.policies.allocation.policies import (
     water_filling,
 )
 from synergy_core.policies.allocation.policy import Found, Policy, on_columns
-from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, check, within_bounds
+from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, check, within_bounds, within_most
 from synergy_core.policies.allocation.shares import isolated_shares
 
 ALLOCATION_POLICIES: Mapping[str, Policy] = {
@@ -97,7 +97,7 @@ def solve_in_time(
     check(problem)
     kind = ALLOCATION_POLICIES[policy]
     seen = problem if sharing and kind.shares else _without_pairs(problem)
-    view = seen if aware else agnostic(seen)
+    view = seen if aware else agnostic(replace(seen, bounds=()))
     allocate = kind.efficient if efficient and kind.efficient is not None else kind.allocate
     found = allocate(view, budget or Budget())
     x = found.x if aware else _on_types(seen, view, found.x, by_cost=kind in _BY_COST)
@@ -106,6 +106,7 @@ def solve_in_time(
 
 def _allocation(problem: Problem, kind: Policy, seen: Problem, found: Found, x: Floats) -> AllocationMatrix:
     """The answer, from X of what the policy has `seen` of the problem: its first rows."""
+    x = within_most(seen, x)
     return AllocationMatrix(
         x=np.concatenate([x, np.zeros((problem.rows - len(x), len(problem.columns)))]),
         objective=kind.objective(seen, x) if found.value is None else found.value,

@@ -36,6 +36,7 @@ def reached(problem: Problem, asked: Floats, urgency: Floats, budget: Budget) ->
         column_type=np.insert(problem.column_type, types, types),
         throughputs=np.insert(problem.throughputs, types, asked, axis=1),
         cost=np.append(problem.cost, 0.0),
+        bounds=(),
         pairs=np.empty((0, 2), dtype=np.int64),
         pair_throughputs=np.empty((0, len(problem.columns) + 1, 2)),
     )

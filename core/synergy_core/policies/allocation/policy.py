@@ -10,6 +10,7 @@ from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation.budget import Budget
 from synergy_core.policies.allocation.problem import Problem, within_bounds
 from synergy_core.policies.allocation.programme.activities import Activities, activities, matrix
+from synergy_core.policies.allocation.programme.bound_rows import bound_rows, members
 from synergy_core.policies.allocation.programme.levels import Level
 from synergy_core.policies.allocation.programme.programme import Programme
 from synergy_core.policies.allocation.programme.symmetry import Merged, merge
@@ -70,8 +71,11 @@ class Setting:
 def setting(problem: Problem, budget: Budget, *keys: Floats) -> Setting:
     """The programme of a problem; `keys` (J each) is what the policy knows of a job beside what it can do where."""
     acts = activities(problem)
-    merged = merge(acts, np.stack([np.zeros(len(problem.jobs)), *keys], axis=1))
-    return Setting(problem, acts, merged, Programme(merged, problem.workers, budget))
+    jobs = len(problem.jobs)
+    merged = merge(acts, np.stack([np.zeros(jobs), *keys, *members(problem.bounds, jobs)], axis=1))
+    return Setting(
+        problem, acts, merged, Programme(merged, problem.workers, budget, bound_rows(problem.bounds, merged))
+    )
 
 
 def steps_of(problem: Problem, policy: str) -> Floats:

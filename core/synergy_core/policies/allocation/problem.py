@@ -17,6 +17,17 @@ UNCONSOLIDATED = "_unconsolidated"
 """Ending of the name of a column: workers of the type before it, on servers of their own."""
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What some jobs together may have of the workers of a type, on average over time."""
+
+    type_: int
+    jobs: tuple[int, ...]
+    least: float
+    """What they have at least: an allocation that gives all of them that exists."""
+    most: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
     """Jobs, what they would do on each worker type, and the workers there are. Times are in seconds."""
@@ -55,6 +66,8 @@ class Problem:
     pair_throughputs: Floats
     """P x C x 2: steps per second of each of the two while they share; 0 for both where they cannot."""
     tenants: tuple[Tenant, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    """Kept by the policies that solve a programme and see types; the others keep what is `most` only."""
     seed: int = 0
     """Of the policies that draw (Gandiva's packing)."""
 
@@ -121,6 +134,19 @@ def within_bounds(problem: Problem, x: Floats) -> Floats:
     some = problem.workers > 0
     over = max(over, (used[some] / problem.workers[some]).max(initial=0.0))
     return np.asarray(x / over)
+
+
+def within_most(problem: Problem, x: Floats) -> Floats:
+    """`x` with less time for jobs that have more of a type than a bound allows."""
+    for bound in problem.bounds:
+        concerned = np.zeros(len(problem.jobs), dtype=bool)
+        concerned[list(bound.jobs)] = True
+        rows = np.concatenate([concerned, concerned[problem.pairs].any(axis=1)])
+        columns = problem.column_type == bound.type_
+        used = float(problem.row_scale()[rows] @ x[rows][:, columns].sum(axis=1))
+        if used > bound.most:
+            x = np.where(rows[:, None] & columns, x * (bound.most / used), x)
+    return x
 
 
 def check(problem: Problem) -> None:

@@ -12,7 +12,7 @@ from synergy_core.model.answer import SharesFrom
 from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.policy import on_columns
-from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, time_used, within_bounds
+from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, time_used, within_bounds, within_most
 from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.shares import isolated_shares
 from synergy_core.policies.allocation.solver import AtOnce, Solver, Sought
@@ -98,10 +98,10 @@ class Solutions:
         """
         own, last = on_columns(problem, isolated_shares(problem)), self._recalled(problem)
         if not last.any():
-            return own, "isolated"
+            return within_most(problem, own), "isolated"
         before = np.array([self._time.get(job, np.inf) for job in problem.jobs])
         own[: len(problem.jobs)][time_used(problem, last) >= 0.5 * before] = 0.0
-        return within_bounds(problem, last + own), "cut-short" if self._cut_short else "last"
+        return within_most(problem, within_bounds(problem, last + own)), "cut-short" if self._cut_short else "last"
 
     def _keep(self, sought: Sought, answer: AllocationMatrix) -> None:
         problem = sought.problem
@@ -128,7 +128,8 @@ class Solutions:
                 if shares is not None:
                     x[row] = shares
         there = np.concatenate([problem.throughputs > 0, problem.pair_throughputs.max(axis=2) > 0])
-        return within_bounds(problem, np.where(there & (problem.workers > 0)[problem.column_type], x, 0.0))
+        x = np.where(there & (problem.workers > 0)[problem.column_type], x, 0.0)
+        return within_most(problem, within_bounds(problem, x))
 
 
 def _key(sought: Sought) -> _Key:

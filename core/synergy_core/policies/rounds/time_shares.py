@@ -41,6 +41,7 @@ from synergy_core.policies.rounds.isolation import entries as entries_of_isolati
 from synergy_core.policies.rounds.isolation import isolated_elapsed, progress
 from synergy_core.policies.rounds.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.rounds.shares_problem import Speeds, check_prices, problem_of
+from synergy_core.policies.rounds.tenant_bounds import bounds_of
 from synergy_core.policies.rounds.turns import in_turn, is_accounting
 
 NAMES = (
@@ -100,7 +101,8 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         return Ranking(tuple([job.name for job in by_arrival]), leaves_idle=policy in BY_COST)
     problem = problem_of(queue, able, speeds, free)
     done = progress(able, [speeds[job.name] for job in able])
-    problem = replace(problem, isolated_elapsed=isolated_elapsed(able, done, problem))
+    bounds = bounds_of(queue.tree, able, speeds, free, filter(_keeps_its_gpus, queue.jobs))
+    problem = replace(problem, isolated_elapsed=isolated_elapsed(able, done, problem), bounds=bounds)
     found = _round_shares(policy, queue, able, problem)
     entries, order = found.entries, found.order
     given, together = algorithm_1(found, able, free, queue, fills=queue.aware and policy not in BY_COST)
@@ -116,6 +118,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         tuple(dict.fromkeys([*[able[index].name for index in ahead], *[job.name for job in behind]])),
         types=_Types(found, able, given, {} if policy in BY_COST else speeds),
         placements=placements,
+        divides=True,
         leaves_idle=policy in BY_COST,
         colliding=found.colliding,
         together=together,
@@ -147,13 +150,14 @@ def _usable(speeds: Speeds, job: Job, free: Mapping[str, int]) -> Speeds:
 
 def _all_usable(queue: Queue, jobs: Sequence[Job], free: Mapping[str, int]) -> dict[str, Speeds]:
     """By job; jobs of one class share one mapping."""
-    known: dict[tuple[int, int], tuple[Speeds, Speeds]] = {}
+    known: dict[tuple[object, ...], tuple[Speeds, Speeds]] = {}
     found = {}
     for job in jobs:
         speeds = queue.speeds(job)
-        key = id(speeds), job.gpus
+        most = {one: min(gpus, queue.tree.most(job, one)) for one, gpus in free.items()} if queue.tree else free
+        key = (id(speeds), job.gpus, *(most.values() if queue.tree else ()))
         if key not in known:
-            known[key] = speeds, _usable(speeds, job, free)  # kept with it, so that no other comes to have its id
+            known[key] = speeds, _usable(speeds, job, most)  # kept with it, so that no other comes to have its id
         found[job.name] = known[key][1]
     return found
 

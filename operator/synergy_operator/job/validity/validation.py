@@ -34,7 +34,7 @@ MOST_TEMPLATE_BYTES: Final = 256 << 10
 Each pod repeats the template, `kubectl apply` keeps a second copy in an annotation, and the API server's limit for a
 whole object is about 1.5 MB.
 """
-_RESTRICTIONS: Final = (Reason.TENANT_REFUSED, Reason.TENANT_CAPPED)
+_RESTRICTIONS: Final = (Reason.TENANT_REFUSED, Reason.TENANT_CAPPED, Reason.PRIORITY_CLASS_UNKNOWN)
 LEAST_MEMORY_BYTES: Final = 16 << 20
 """A container runtime does not start a container with less memory than a few MiB."""
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job
 from synergy_core.policies import POLICIES
+from synergy_core.policies.classes import by_class
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.rounds.time_shares import NAMES
 
@@ -22,7 +23,7 @@ def ranking(config: PlanConfig, jobs: Sequence[Job], *, speeds: Mapping[str, flo
     """The policy's order of the jobs on a cluster of `gpus`. `speeds`: steps per second at the proportional share, by
     job."""
     queue = Queue(now=now, jobs=tuple(jobs), steps_per_s=lambda job: speeds[job.name], gpus=gpus, queues=config.queues)
-    return POLICIES[config.policy](queue)
+    return by_class(POLICIES[config.policy](queue), jobs, across=config.priorities_across)
 
 
 def same_jobs_run(order: Ranking, gpus: Mapping[str, int], running: Collection[str], total_gpus: int) -> bool:

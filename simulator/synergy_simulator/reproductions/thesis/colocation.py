@@ -13,7 +13,7 @@ from synergy_core.model.measurement import Observation
 from synergy_core.model.snapshot import Profile
 from synergy_core.model.usage import Usage
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.sharing import Truth
+from synergy_simulator.engine.sharing.truth import Truth
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.profiles import GIB

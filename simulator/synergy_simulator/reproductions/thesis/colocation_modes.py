@@ -10,7 +10,7 @@ from typing import Final
 
 from synergy_core.model.config import ColocationMode
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.sharing import BUILT_IN
+from synergy_simulator.engine.sharing.truth import BUILT_IN
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h

@@ -104,6 +104,16 @@ def test_every_rank_saves_when_asked(gang: Job) -> None:
     assert [(gang.folder / f"saves-{rank}").read_text().split() for rank in RANKS] == [["25", "50", "60"]] * 3
 
 
+def test_while_the_lease_is_refused_no_rank_saves(leased_gang: Job, lease_server: LeaseServer) -> None:
+    lease_server.answer = lambda report: (403, b"no") if 10 <= report["step"] < 30 else go_on(0.02)
+    processes = start(leased_gang, "--save-on", "all", "--every-steps", "20", "--step-ms", "120")
+    assert end(leased_gang, processes) == [0, 0, 0]
+    saves = [(leased_gang.folder / f"saves-{rank}").read_text().split() for rank in RANKS]
+    assert saves[0] == saves[1] == saves[2]
+    assert "20" not in saves[0]
+    assert saves[0][-1] == "60"
+
+
 def test_clocks_do_not_decide_for_several_ranks(gang: Job) -> None:
     code, output = gang.end(gang.start("--save-on", "all", "--every-seconds", "5"))
     assert code == 1

@@ -228,7 +228,7 @@ import synergy_job.torch.training_state as module
 state(folder).save(3)
 numbers = []
 for rank in (0, 1, 2, 1):
-    module._rank = lambda: rank
+    module.rank = lambda: rank
     assert state(folder).load() == 3
     numbers.append(torch.rand(1).item())
 assert len(set(numbers)) == 3 and numbers[1] == numbers[3], numbers

@@ -17,7 +17,7 @@ from synergy_cli.simulation.kept import CODE, Kept, digest_of, fingerprint
 from synergy_core.colocation.predictors.pair_table import PairTable
 from synergy_core.model.snapshot import Tenant
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.sharing import Truth
+from synergy_simulator.engine.sharing.truth import Truth
 from synergy_simulator.grid import Case, run_all, run_one
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.report.summary import Summary

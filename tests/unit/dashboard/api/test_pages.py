@@ -25,7 +25,8 @@ def cluster() -> AskedClient:
     policy = {"policy": "las", "roundSeconds": 300}
     client.holds(SCHEDULING_POLICIES, [{"metadata": {"name": "default"}, "spec": policy}])
     caps = {"maxWeight": 4.0, "maxNeverPreemptedGPUs": 8}
-    client.holds(TENANTS, [{"metadata": {"name": "team"}, "spec": {"caps": caps}}])
+    status = {"summary": {"guaranteed": "4 V100", "borrowed": "1 V100"}}
+    client.holds(TENANTS, [{"metadata": {"name": "team"}, "spec": {"caps": caps}, "status": status}])
     client.holds(
         TRAINING_JOBS,
         [
@@ -210,6 +211,7 @@ async def test_tenants_have_what_they_have_had_and_their_caps() -> None:
     assert (gone["row"]["running"], gone["usage"][0]["gpu_hours"], gone["max_weight"]) == (0, 2.0, None)
     assert (other["row"]["running"], other["usage"]) == (1, [])
     assert (team["never_preempted_gpus"], team["max_weight"], page["since_s"]) == (8, 4.0, 900_000.0)
+    assert (team["guaranteed"], team["borrowed"], other["guaranteed"]) == ("4 V100", "1 V100", "")
 
 
 @pytest.mark.parametrize("path", ["cluster", "queue", "rounds", "tenants", "export", "stream", "jobs/team/next", "me"])

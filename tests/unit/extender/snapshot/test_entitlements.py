@@ -10,9 +10,9 @@ from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.reasons import Reason
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, read_job
-from synergy_extender.planning.conditions import TenantCounts, tenant_statuses
 from synergy_extender.snapshot.entitlements import entitlements, never_preempted_gpus
 from synergy_extender.snapshot.snapshot import build_snapshot
+from synergy_extender.tenants.statuses import TenantCounts, TenantFacts, tenant_statuses
 
 EVIL = {"tenant": "victim", "weight": 1e6, "slo": {"deadline": format_time(NOW + 60)}}
 
@@ -100,8 +100,12 @@ class TestNeverPreempted:
             assert all(one.spec.gpus > cap for one in jobs)
 
 
+def _facts(tenancy: Tenancy) -> TenantFacts:
+    return TenantFacts(tenancy, counts={"good": TenantCounts(3, 2)})
+
+
 def _said(tenancy: Tenancy, *tenants: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    found = tenant_statuses(tenants, tenancy, {"good": TenantCounts(3, 2)}, NOW)
+    found = tenant_statuses(tenants, _facts(tenancy), NOW)
     return {name: (status.conditions[0].status, status.conditions[0].reason) for name, status in found.items()}
 
 
@@ -114,7 +118,7 @@ def test_each_tenant_says_whether_it_is_valid() -> None:
         "empty": ("False", "NoNamespaces"),
         "bad": ("False", "InvalidTenant"),
     }
-    (good,) = tenant_statuses(tenants[:1], tenancy, {"good": TenantCounts(3, 2)}, NOW).values()
+    (good,) = tenant_statuses(tenants[:1], _facts(tenancy), NOW).values()
     assert (good.namespaces, good.jobs, good.never_preempted_gpus) == (1, 3, 2)
     same = {**tenants[0], "status": good.to_wire()}
-    assert tenant_statuses([same], tenancy, {"good": TenantCounts(3, 2)}, NOW) == {}
+    assert tenant_statuses([same], _facts(tenancy), NOW) == {}

@@ -23,7 +23,7 @@ from support.extender.cluster import (
     worker_labels,
 )
 from synergy_api.cluster.pools import node_capacities, read_pools
-from synergy_api.parts.program import model
+from synergy_api.program import model
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core
@@ -32,8 +32,9 @@ from synergy_core.model.snapshot_format import parse_snapshot, snapshot_document
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.trims import trim_node
 from synergy_extender.cluster.views import read_pod
-from synergy_extender.snapshot.snapshot import build_snapshot, tenants_of
+from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.snapshot.used_room import OVERDUE_SECONDS
+from synergy_extender.tenants.planned import tenants_of
 
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 3000], "memoryBytes": [GI], "stepsPerSecond": [[1.0], [2.0]]}
 KWOK = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}

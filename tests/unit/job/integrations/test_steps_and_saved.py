@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import synergy_job
-from synergy_job.integrations.saved import Saved
+from synergy_job.checkpoints.saved import Saved
 from synergy_job.integrations.steps import Steps, finite
 from synergy_job.loop.script import abandon
 

@@ -45,6 +45,23 @@ def test_an_older_extender_gets_what_it_knows(client: LeaseClient, lease_server:
     assert plain["save_seconds"] == 2.0
 
 
+def test_an_older_extender_is_asked_again_after_a_while_and_at_the_end(
+    client: LeaseClient, lease_server: LeaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease_server.answer = lambda report: (422, b"extra field") if "trained_seconds" in report else go_on()
+    told = replace(REPORT, trained_seconds=9.0)
+    for _ in range(3):
+        client.send(told)
+    assert ["trained_seconds" in report for report in lease_server.reports] == [True, False, False, False]
+    client.send(replace(told, done=True))
+    assert ["trained_seconds" in report for report in lease_server.reports[4:]] == [True, False]
+    now = time.monotonic()
+    monkeypatch.setattr("synergy_job.lease.client.time.monotonic", lambda: now + 601)
+    lease_server.answer = lambda report: go_on()
+    client.send(told)
+    assert lease_server.reports[-1]["trained_seconds"] == 9.0
+
+
 def test_a_report_that_no_extender_takes_is_sent_once(client: LeaseClient, lease_server: LeaseServer) -> None:
     lease_server.answer = lambda report: (422, b"step is negative")
     with pytest.raises(LeaseError, match="answered 422"):

@@ -10,7 +10,7 @@ from synergy_core.model.snapshot import Job, Profile
 from synergy_core.model.usage import Usage
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
-from synergy_simulator.engine.sharing import Truth, read_usages
+from synergy_simulator.engine.sharing.truth import Truth, read_usages
 from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.errors import InputError

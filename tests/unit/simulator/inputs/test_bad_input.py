@@ -48,6 +48,8 @@ LONG = "job_id,arrival_s,gpus,model,steps,duration_s,tenant,weight,slo_s,batch_s
         (f"{HEADER},spread_speed\na,0,1,hungry,5,0", "line 2, spread_speed", "above 0"),
         (f"{HEADER},spread_speed\na,0,1,hungry,5,60", "line 2, spread_speed", "must be at most 1, is 60"),
         (f"{HEADER},checkpoint_bytes\na,0,1,hungry,5,-1", "line 2, checkpoint_bytes", "at least 0"),
+        (f"{HEADER},priority\na,0,1,hungry,5,1.5", "line 2, priority", "whole number"),
+        (f"{HEADER},priority\na,0,1,hungry,5,2147483648", "line 2, priority", "must be below 2147483648"),
         ("timestamp,duration,num_gpus,gpu_time,cluster\nnoon,5,1,5,x", "line 2, timestamp", "must be a time"),
         ("job_id,arrival_s,model,gpus,total_iterations,fair_iter_s\n", "line 1, fair_duration_s", "missing"),
     ],

@@ -140,6 +140,7 @@ def _rounds(problem: Problem, budget: Budget, needed: Floats) -> Found:
     cheapest = np.minimum(cheap[problem.pairs[both, 0]], cheap[problem.pairs[both, 1]]) > 0
     rest = replace(
         problem,
+        bounds=(),
         workers=workers,
         jobs=tuple(problem.jobs[index] for index in able),
         throughputs=cheap[able],

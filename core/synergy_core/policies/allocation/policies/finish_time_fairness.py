@@ -85,7 +85,7 @@ def _fill_by_rho(here: Setting) -> tuple[Level, Floats, bool]:
     to_do, elapsed = here.of_classes(problem.steps), here.of_classes(problem.elapsed)
     until = here.of_classes(isolated_finish(problem))
     rises, limit, held = to_do > 0, np.where(to_do > 0, fastest, 0.0), np.zeros(len(to_do))
-    low = 1.0 / objective(problem, on_columns(problem, isolated_shares(problem)))
+    low = _surely(problem)
     reached: Level | None = None
     while rises.any():
 
@@ -132,12 +132,18 @@ def _highest(here: Setting) -> tuple[Level, Floats]:
         needed[some] = to_do[some] * z / (until[some] - elapsed[some] * z)
         return needed
 
-    # no job can be done sooner than at its fastest speed all the time; the isolated allocation is always feasible
+    # no job can be done sooner than at its fastest speed all the time
     soonest = (elapsed + to_do / here.programme.fastest)[some]
     high = float((until[some] / soonest).min())
-    low = min(high, 1.0 / objective(problem, on_columns(problem, isolated_shares(problem))))
+    low = min(high, _surely(problem))
     level = highest_level(here.programme, requirement, low=low, high=high)
     return level, requirement(level.z)
+
+
+def _surely(problem: Problem) -> float:
+    """A level 1 / rho that can be had: the isolated allocation is feasible, but where tenants have guarantees or
+    limits."""
+    return 0.0 if problem.bounds else 1.0 / objective(problem, on_columns(problem, isolated_shares(problem)))
 
 
 POLICY = Policy(allocate, objective, NORMALISATION, less_is_better=True, efficient=efficient)

@@ -5,6 +5,7 @@
                 time_g(Y)       <= members_g
                 sum_i scale_i Y_i over the activities of type j <= workers_j    for each type j
                 sum_i surplus_i Y_i >= 0                                        where there is a surplus
+                least_b <= sum_i scale_i Y_i <= most_b      for some jobs on a type (`bound_rows`)
                 Y >= 0
 
 Y is the time given to each class of activities (`symmetry`), per unit of time.
@@ -23,6 +24,7 @@ import numpy as np
 from synergy_core.model.arrays import Floats, Ints
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.programme.activities import Activities
+from synergy_core.policies.allocation.programme.bound_rows import NO_ROWS, BoundRows
 from synergy_core.policies.allocation.programme.highs import DUAL, PRIMAL, basis_of, highspy_module, new_solver, run
 from synergy_core.policies.allocation.programme.point import Point, SolverError
 from synergy_core.policies.allocation.programme.starting_basis import Market
@@ -40,11 +42,13 @@ _LOSS = 1e-8
 class Programme:
     """The programme of one problem; `solve` may be called again with other numbers, and starts where the last ended."""
 
-    def __init__(self, merged: Merged, workers: Floats, budget: Budget) -> None:
+    def __init__(self, merged: Merged, workers: Floats, budget: Budget, bounds: BoundRows = NO_ROWS) -> None:
         self.acts: Activities = merged.activities
         self.members = merged.members
         self._workers = workers
         self._budget = budget
+        self._bounds = bounds
+        self._bound_prices = np.zeros(len(bounds))
         self._classes = len(merged.members)
         self._unit = np.zeros(self._classes)  # above 0 at the end: each job has a type on which it runs alone
         np.maximum.at(self._unit, self.acts.first, self.acts.first_rate)
@@ -52,7 +56,7 @@ class Programme:
         self._same = self.acts.first == self.acts.second
         self._columns: Ints = self._first_columns()
         self._basis: Any = None
-        many_alone = self.acts.alone == len(self.acts) and self._classes > _MANY
+        many_alone = self.acts.alone == len(self.acts) and self._classes > _MANY and not len(bounds)
         self._market = Market(self.acts, self.members, workers) if many_alone else None
 
     @cached_property
@@ -89,6 +93,8 @@ class Programme:
         busy = np.bincount(acts.first, weights=more, minlength=self._classes)
         busy += np.bincount(acts.second[acts.alone :], weights=more[acts.alone :], minlength=self._classes)
         full = max(float((taken[taken > 0] / self._workers[taken > 0]).max()), float((busy / self.members).max()))
+        if len(self._bounds):
+            full = max(full, float((self._bounds.coefficients @ more / np.maximum(self._bounds.most, 1e-300)).max()))
         return np.asarray(more / max(1.0, full))
 
     def best_ratio(self, base: Floats, gain: Floats, paid: Floats) -> float:
@@ -142,6 +148,7 @@ class Programme:
                 break
             solution = highs.getSolution()
             values, duals = np.array(solution.col_value), -np.array(solution.row_dual)
+            duals, self._bound_prices = np.split(duals, [len(duals) - len(self._bounds)])
             objective = -highs.getInfo().objective_function_value
             fresh = np.empty(0, dtype=np.int64) if cut_short else self._that_improve(duals, gain, surplus, objective)
             if not len(fresh):
@@ -188,6 +195,10 @@ class Programme:
         there = np.ones(rows.shape, dtype=bool)
         there[:, 3] = surplus[columns] != 0.0
         there[:, 4:] = ~same[:, None]
+        if len(self._bounds):
+            bounded = self._bounds.coefficients[:, columns].T
+            rows = np.hstack([rows, np.broadcast_to(last[0] + 1 + np.arange(len(self._bounds)), bounded.shape)])
+            values, there = np.hstack([values, bounded]), np.hstack([there, bounded != 0.0])
         starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         return starts, rows[there], values[there]
 
@@ -201,12 +212,16 @@ class Programme:
             level_rows = np.flatnonzero(direction)
             level_values = -direction[level_rows] / self._unit[level_rows]
         lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = width, 2 * classes + len(self._workers) + 1
+        lp.num_col_, lp.num_row_ = width, 2 * classes + len(self._workers) + 1 + len(self._bounds)
         lp.col_cost_ = np.concatenate([[0.0 if direction is None else -1.0], -gain[self._columns]])
         lp.col_lower_ = np.zeros(width)
         lp.col_upper_ = np.concatenate([[0.0 if direction is None else np.inf], np.full(width - 1, np.inf)])
-        lp.row_lower_ = np.concatenate([base / self._unit, np.full(classes + len(self._workers), -np.inf), [0.0]])
-        lp.row_upper_ = np.concatenate([np.full(classes, np.inf), np.ones(classes), self._workers, [np.inf]])
+        lp.row_lower_ = np.concatenate(
+            [base / self._unit, np.full(classes + len(self._workers), -np.inf), [0.0], self._bounds.least]
+        )
+        lp.row_upper_ = np.concatenate(
+            [np.full(classes, np.inf), np.ones(classes), self._workers, [np.inf], self._bounds.most]
+        )
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         lp.a_matrix_.start_ = np.concatenate([[0], len(level_rows) + starts]).astype(np.int32)
         lp.a_matrix_.index_ = np.concatenate([level_rows, rows]).astype(np.int32)
@@ -224,6 +239,8 @@ class Programme:
             + np.where(paired, time[acts.second], 0.0)
             + duals[2 * classes : -1][acts.type_] * acts.scale
         )
+        if len(self._bounds):
+            taken = taken + self._bound_prices @ self._bounds.coefficients
         return np.asarray(gain - duals[-1] * surplus + worth - taken)
 
     def _room(self, reduced: Floats, price: Floats) -> tuple[Floats, Floats]:

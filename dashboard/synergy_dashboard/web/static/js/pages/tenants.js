@@ -24,6 +24,8 @@ export default class TenantsPage {
         { id: "tenant", label: "Tenant", head: true, text: (one) => one.row.tenant, node: (one) => tenantName(one.row.tenant), sort: (one) => one.row.tenant },
         { id: "share", label: "GPUs now", text: (one) => `${number(one.row.gpus_given)} (${ofTotal(one.row.gpus_given, this.total)})`, sort: (one) => one.row.gpus_given,
           node: (one) => [h("span", { class: "once" }, `${number(one.row.gpus_given)} (${ofTotal(one.row.gpus_given, this.total)})`), meter(this.total ? one.row.gpus_given / this.total : 0, true)] },
+        { id: "guaranteed", label: "Guaranteed", text: (one) => one.guaranteed || "-", sort: (one) => one.guaranteed },
+        { id: "borrowed", label: "Borrowed", text: (one) => one.borrowed || "-", sort: (one) => one.borrowed },
         amount("running", "Jobs running", (one) => one.row.running, number),
         amount("waiting", "Jobs waiting", (one) => one.row.waiting, number),
         amount("wanted", "GPUs wanted", (one) => one.row.gpus_wanted, number),

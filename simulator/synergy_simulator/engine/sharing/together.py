@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from synergy_core.model.snapshot import Allocation, Job, Node, Profile, Shared
 from synergy_core.throughput.speed import Speed
 from synergy_simulator.engine.run import Run
-from synergy_simulator.engine.sharing import Truth
+from synergy_simulator.engine.sharing.truth import Truth
 
 _PLENTY = (1 << 50, 1 << 50)
 

@@ -6,7 +6,10 @@ import os
 import shutil
 from typing import Any
 
+from synergy_job.checkpoints import fence
 from synergy_job.checkpoints.checkpoint import Checkpoint, CheckpointError
+from synergy_job.checkpoints.version import writer_of
+from synergy_job.checkpoints.versions import Versions
 
 
 class Saved:
@@ -18,6 +21,15 @@ class Saved:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
         self._record = Checkpoint(os.path.join(self.folder, "synergy_job.pkl"))
+
+    def claim(self) -> tuple[int, int]:
+        """Claim the folder for this run before something is written there; its (epoch, run).
+
+        Raises FencedError where a newer run has claimed it, or this process has lost its lease.
+        """
+        os.makedirs(self.folder, exist_ok=True)
+        fence.check()
+        return Versions(self._record.path, writer_of(os.environ)).claim()
 
     def record(self, step: int, name: str, *, own: bool = True, **more: Any) -> None:
         """The checkpoint `name`, a file or a folder here, has been written after `step`; `more` comes back with it.

@@ -1,0 +1,1 @@
+"""`kubectl synergy migrate`: from other schedulers to Tenants."""

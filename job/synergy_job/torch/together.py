@@ -1,0 +1,80 @@
+"""What all processes of a run do, or none: an error of one is an error of all, so that nobody waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch.distributed
+
+from synergy_job.checkpoints.checkpoint import CheckpointError
+from synergy_job.checkpoints.fence import FencedError
+
+T = TypeVar("T")
+
+
+def rank() -> int:
+    """The rank of this process; 0 if it is alone."""
+    return int(torch.distributed.get_rank()) if _distributed() else 0
+
+
+def processes() -> int:
+    """How many processes train together."""
+    return int(torch.distributed.get_world_size()) if _distributed() else 1
+
+
+class Together:
+    """The processes of a run, with a gloo group of their own: what they say here meets no collective of training.
+
+    Making it is a collective operation. `group` is None if this process is alone.
+    """
+
+    def __init__(self) -> None:
+        self.group = torch.distributed.new_group(backend="gloo") if processes() > 1 else None
+
+    def from_first(self, work: Callable[[], T]) -> T:
+        """What `work` returns on rank 0. Its error there is raised on all ranks."""
+        told: list[Any] = [None, None]
+        failure = None
+        if rank() == 0:
+            try:
+                told[0] = work()
+            except Exception as error:  # noqa: BLE001 - told to all, raised below
+                failure, told[1] = error, _said(error)
+        if self.group is not None:
+            torch.distributed.broadcast_object_list(told, src=0, group=self.group)
+        if told[1] is not None:
+            raise _raised(0, told[1]) from failure
+        result: T = told[0]
+        return result
+
+    def each(self, work: Callable[[], T]) -> T:
+        """What `work` returns on this rank. The error of one rank is raised on all of them."""
+        result, failure = None, None
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001 - told to all, raised below
+            failure = error
+        said = [None if failure is None else _said(failure)]
+        if self.group is not None:
+            said = said * processes()
+            torch.distributed.all_gather_object(said, None if failure is None else _said(failure), group=self.group)
+        for number, one in enumerate(said):
+            if one is not None:
+                raise _raised(number, one) from failure
+        return result  # type: ignore[return-value]
+
+
+def _said(error: Exception) -> tuple[bool, str]:
+    told = isinstance(error, (FencedError, CheckpointError))
+    return isinstance(error, FencedError), str(error) if told else f"{type(error).__name__}: {error}"
+
+
+def _raised(number: int, said: tuple[bool, str]) -> Exception:
+    fenced, text = said
+    told = f"rank {number}: {text}" if processes() > 1 else text
+    return FencedError(told) if fenced else CheckpointError(told)
+
+
+def _distributed() -> bool:
+    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
