@@ -3,7 +3,11 @@
 import hashlib
 import json
 import re
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from synergy_api.base import ApiModel
 
 
 def program(template: dict[str, Any]) -> dict[str, Any]:
@@ -53,3 +57,18 @@ def _brought_along(pod: dict[str, Any], container: dict[str, Any]) -> dict[str, 
         "volumeMounts": mounts,
     }
     return {name: value for name, value in parts.items() if value}
+
+
+class Throughput(ApiModel):
+    """How training steps are seen where the script does not use the library."""
+
+    regex: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=1024,
+            description="Python regular expression that is searched for in each line the job prints. A match is a step "
+            "done; a group named step says how many are done since the job began, a group named speed how many are "
+            "done in a second.",
+        ),
+    ]

@@ -6,11 +6,11 @@ from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.allocation import Allocation, WorkerStatus
 from synergy_api.parts.dependencies import MOST_DEPENDENCIES, Dependency, MetDependencies
-from synergy_api.parts.preemptions import MOST_PREEMPTIONS, PreemptionRecord
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec
+from synergy_api.parts.program import Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
 from synergy_api.parts.service import ServiceStatus
@@ -20,25 +20,10 @@ from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
 from synergy_api.parts.traffic import Traffic
 from synergy_api.parts.usage import UsageList
-from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
+from synergy_api.parts.waiting import MOST_PREEMPTIONS, JobProblem, Late, PreemptionRecord, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
-
-
-class Throughput(ApiModel):
-    """How training steps are seen where the script does not use the library."""
-
-    regex: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=1024,
-            description="Python regular expression that is searched for in each line the job prints. A match is a step "
-            "done; a group named step says how many are done since the job began, a group named speed how many are "
-            "done in a second.",
-        ),
-    ]
 
 
 class Slo(ApiModel):
@@ -199,18 +184,6 @@ class TrainingJobSpec(ApiModel):
         if [self.steps, self.epochs, self.max_run_seconds].count(None) != 2:
             raise ValueError(ONE_END)
         return self
-
-
-class WorkerStatus(ApiModel):
-    """One worker pod as the operator last saw it."""
-
-    name: Annotated[str, Field(description="Name of the pod.")]
-    rank: Annotated[int, Field(ge=0, description="Index of the pod among the job's workers.")]
-    node: Annotated[str, Field(description="Node the pod is pinned to.")]
-    gpus: Annotated[int, Field(ge=1, description="GPUs of the pod.")]
-    cpu_millis: Annotated[int, Field(ge=0, description="CPU of the pod in milli-CPU.")]
-    memory_bytes: Annotated[int, Field(ge=0, description="Memory of the pod in bytes.")]
-    state: Annotated[str, Field(description="Gated, Waiting, Running, Succeeded or Failed.")]
 
 
 class ProfileStatus(ApiModel):
