@@ -6,9 +6,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.allocation import Allocation, WorkerStatus
 from synergy_api.parts.dependencies import Dependencies, MetDependencies
-from synergy_api.parts.preemptions import MOST_PREEMPTIONS, PreemptionRecord
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
@@ -19,7 +18,7 @@ from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
 from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatches, ReferencePair, Traffic, UsageList
-from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
+from synergy_api.parts.waiting import MOST_PREEMPTIONS, JobProblem, Late, PreemptionRecord, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
@@ -175,18 +174,6 @@ class TrainingJobSpec(ApiModel):
         if [self.steps, self.epochs, self.max_run_seconds].count(None) != 2:
             raise ValueError(ONE_END)
         return self
-
-
-class WorkerStatus(ApiModel):
-    """One worker pod as the operator last saw it."""
-
-    name: Annotated[str, Field(description="Name of the pod.")]
-    rank: Annotated[int, Field(ge=0, description="Index of the pod among the job's workers.")]
-    node: Annotated[str, Field(description="Node the pod is pinned to.")]
-    gpus: Annotated[int, Field(ge=1, description="GPUs of the pod.")]
-    cpu_millis: Annotated[int, Field(ge=0, description="CPU of the pod in milli-CPU.")]
-    memory_bytes: Annotated[int, Field(ge=0, description="Memory of the pod in bytes.")]
-    state: Annotated[str, Field(description="Gated, Waiting, Running, Succeeded or Failed.")]
 
 
 class ProfileStatus(ApiModel):
