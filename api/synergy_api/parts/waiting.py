@@ -49,3 +49,9 @@ class JobProblem(ApiModel):
 
     reason: Annotated[str, Field(description="One of the closed list of reasons.")]
     message: Annotated[str, Field(max_length=32768, description="What is wrong and what to change, in words.")]
+
+
+class Slo(ApiModel):
+    """What the user was promised."""
+
+    deadline: Annotated[Timestamp, Field(description="When the job should be done, RFC 3339.")]
