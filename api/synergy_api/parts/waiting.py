@@ -93,3 +93,9 @@ class PreemptionRecord(ApiModel):
 def kept(before: list[PreemptionRecord], new: PreemptionRecord) -> list[PreemptionRecord]:
     """The newest preemptions, the newest last."""
     return [*before, new][-MOST_PREEMPTIONS:]
+
+
+class Slo(ApiModel):
+    """What the user was promised."""
+
+    deadline: Annotated[Timestamp, Field(description="When the job should be done, RFC 3339.")]

@@ -18,16 +18,18 @@ from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
 from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatches, ReferencePair, Traffic, UsageList
-from synergy_api.parts.waiting import MOST_PREEMPTIONS, JobProblem, Late, PreemptionRecord, QueueStatus, Restriction
+from synergy_api.parts.waiting import (
+    MOST_PREEMPTIONS,
+    JobProblem,
+    Late,
+    PreemptionRecord,
+    QueueStatus,
+    Restriction,
+    Slo,
+)
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
-
-
-class Slo(ApiModel):
-    """What the user was promised."""
-
-    deadline: Annotated[Timestamp, Field(description="When the job should be done, RFC 3339.")]
 
 
 ONE_END = (
