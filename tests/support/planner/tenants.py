@@ -7,9 +7,10 @@ from math import inf
 from hypothesis import strategies as st
 
 from support.planner.promises import usable
+from support.planner.sound_trees import sound
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.snapshot import Allocation, Job, Snapshot, Tenant, sound
+from synergy_core.model.snapshot import Allocation, Job, Snapshot, Tenant
 
 TYPES = ("A100", "V100")
 NAMES = ("a", "b", "c", "d", "e")

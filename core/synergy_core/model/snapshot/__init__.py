@@ -30,7 +30,7 @@ from synergy_core.model.snapshot.node import Node
 from synergy_core.model.snapshot.profile import Profile
 from synergy_core.model.snapshot.quota import Quota, QuotaDraw, QuotaLimit, merged_draws
 from synergy_core.model.snapshot.snapshot import Snapshot
-from synergy_core.model.snapshot.tenant import Tenant, check_tenants, sound, tenant_problems
+from synergy_core.model.snapshot.tenant import Tenant, check_tenants, tenant_problems
 
 __all__ = [
     "FASTEST",
@@ -67,6 +67,5 @@ __all__ = [
     "check_speed",
     "check_tenants",
     "merged_draws",
-    "sound",
     "tenant_problems",
 ]

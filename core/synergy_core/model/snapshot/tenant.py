@@ -1,7 +1,7 @@
 """The tenants of a cluster: a tree with what each is guaranteed, and how much it may hold, borrow and lend."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
@@ -75,48 +75,6 @@ def tenant_problems(tenants: Sequence[Tenant]) -> Iterator[tuple[int, str, str]]
 
 def _too_small(guarantee: int, children: int) -> str:
     return f"{guarantee} is below {children}, the sum of its children's; raise it, or lower theirs"
-
-
-def sound(tenants: Sequence[Tenant]) -> tuple[Tenant, ...]:
-    """The tree with as little changed as makes it sound, for a cluster where nobody has to have corrected it yet.
-
-    A tenant whose parent is missing, or below itself, has none. A guarantee is cut down to the tenant's limit, and to
-    what its parent's leaves beside siblings with earlier names.
-    """
-    by_name = {tenant.name: tenant for tenant in tenants}
-    rooted = [
-        tenant
-        if tenant.parent is None or (tenant.parent in by_name and not _is_in_circle(tenant, by_name))
-        else replace(tenant, parent=None)
-        for tenant in tenants
-    ]
-    given: dict[str, Mapping[str, int]] = {}
-    for tenant in _from_the_roots(rooted):
-        earlier = [
-            given[o.name] for o in rooted if o.parent == tenant.parent and o.name < tenant.name and o.name in given
-        ]
-        given[tenant.name] = {
-            gpu_type: min(
-                guarantee,
-                tenant.limit.get(gpu_type, guarantee),
-                guarantee
-                if tenant.parent is None
-                else given[tenant.parent].get(gpu_type, 0) - sum(one.get(gpu_type, 0) for one in earlier),
-            )
-            for gpu_type, guarantee in tenant.guarantee.items()
-        }
-    return tuple(one if one.guarantee == given[one.name] else replace(one, guarantee=given[one.name]) for one in rooted)
-
-
-def _from_the_roots(tenants: Sequence[Tenant]) -> Iterator[Tenant]:
-    """Parents before their children, siblings by name."""
-    children: dict[str | None, list[Tenant]] = {}
-    for tenant in sorted(tenants, key=lambda one: one.name):
-        children.setdefault(tenant.parent, []).append(tenant)
-    found = children.pop(None, [])
-    while found:
-        yield from found
-        found = [child for tenant in found for child in children.pop(tenant.name, [])]
 
 
 def _is_in_circle(tenant: Tenant, by_name: Mapping[str, Tenant]) -> bool:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planner import planning
-from synergy_core.model.snapshot import FieldError, Snapshot, Tenant, check_tenants, sound, tenant_problems
+from support.planner.sound_trees import sound
+from synergy_core.model.snapshot import FieldError, Snapshot, Tenant, check_tenants, tenant_problems
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, snapshot_document
 
 NODE = planning.node("n0", 8, cpus=24, gib=480)
