@@ -51,7 +51,7 @@ def _from_the_roots(tenants: Sequence[Tenant]) -> Iterator[Tenant]:
 def _is_below_itself(tenant: Tenant, by_name: Mapping[str, Tenant]) -> bool:
     seen: set[str] = set()
     above = tenant.parent
-    while above in by_name and above not in seen:
+    while above is not None and above in by_name and above not in seen:
         seen.add(above)
         above = by_name[above].parent
     return tenant.name in seen
