@@ -27,7 +27,7 @@ import time, zlib
 import torch
 import synergy_job, synergy_job.torch
 
-SIDE, CUT, BATCH, COUNT = 80, 64, 16, 512
+SIDE, CUT, BATCH, COUNT = 160, 128, 16, 256
 torch.set_num_threads(1)
 torch.manual_seed(1)
 

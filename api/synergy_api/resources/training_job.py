@@ -6,29 +6,30 @@ from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.allocation import Allocation, WorkerStatus
 from synergy_api.parts.dependencies import Dependencies, MetDependencies
-from synergy_api.parts.preemptions import MOST_PREEMPTIONS, PreemptionRecord
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
-from synergy_api.parts.service import ServiceStatus, WorkerStatus
+from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
 from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatches, ReferencePair, Traffic, UsageList
-from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
+from synergy_api.parts.waiting import (
+    MOST_PREEMPTIONS,
+    JobProblem,
+    Late,
+    PreemptionRecord,
+    QueueStatus,
+    Restriction,
+    Slo,
+)
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
-
-
-class Slo(ApiModel):
-    """What the user was promised."""
-
-    deadline: Annotated[Timestamp, Field(description="When the job should be done, RFC 3339.")]
 
 
 ONE_END = (

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from synergy_api.parts.allocation import Allocation
-from synergy_api.parts.preemptions import PreemptionRecord
 from synergy_api.parts.progress import SpeedEstimate
 from synergy_api.parts.queues import Marks
 from synergy_api.parts.summary import Summary
-from synergy_api.parts.waiting import Late, QueueStatus, Restriction
+from synergy_api.parts.waiting import Late, PreemptionRecord, QueueStatus, Restriction
 from synergy_extender.cluster.views import JobView
 
 

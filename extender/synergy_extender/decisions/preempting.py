@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from synergy_api.parts.allocation import Allocation
-from synergy_api.parts.preemptions import PreemptionRecord, kept
+from synergy_api.parts.waiting import PreemptionRecord, kept
 from synergy_api.timestamps import format_time
 from synergy_core.explain.preemptions import Preemption, PreemptionRule
 from synergy_extender.rounds import Moment

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from synergy_api.parts.preemptions import PREEMPTION_RULES
+from synergy_api.parts.waiting import PREEMPTION_RULES
 from synergy_extender.cluster.revocation import RULES
 from synergy_extender.metrics import buckets
 

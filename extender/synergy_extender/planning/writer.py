@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from synergy_api.names import MANAGER_PLAN
-from synergy_api.parts.preemptions import PreemptionRecord
+from synergy_api.parts.waiting import PreemptionRecord
 from synergy_api.reasons import ENTRIES, Finding, Reason, say
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, Key, read_job

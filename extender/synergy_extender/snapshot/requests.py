@@ -10,8 +10,9 @@ from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import ProfileRequest
 from synergy_api.parts.progress import Progress
 from synergy_api.parts.usage import Traffic
+from synergy_api.parts.waiting import Slo
 from synergy_api.quantity import LARGEST
-from synergy_api.resources.training_job import Slo, TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.dimensions import job_fields, share_fields

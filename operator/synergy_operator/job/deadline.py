@@ -3,8 +3,9 @@
 from typing import Final
 
 from synergy_api.base import Condition
+from synergy_api.parts.waiting import Slo
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.training_job import Phase, Slo, TrainingJobStatus
+from synergy_api.resources.training_job import Phase, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_operator.conditions import ON_TIME, ConditionUpdate, no, yes
 

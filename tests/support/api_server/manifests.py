@@ -120,6 +120,7 @@ FULL_JOB: Manifest = {
         "tenant": "vision",
         "after": [{"job": "prepare"}, {"job": "sweep", "until": "Finished"}],
         "weight": 2.5,
+        "priorityClassName": "production",
         "slo": {"deadline": "2027-01-01T00:00:00Z"},
         "resources": {"min": {"cpu": "500m", "memory": "1Gi"}, "max": {"cpu": 24, "memory": "1e12"}},
         "dataset": {"bytes": 2**40, "samples": 1_281_167},
@@ -190,7 +191,8 @@ FULL_POLICY: Manifest = {
         "roundSeconds": 20,
         "queues": {"thresholdsGPUSeconds": [3600, 36000.5], "learnThresholds": True, "promoteKnob": 4},
         "placement": {"packLimitPercent": 30, "learnPackLimit": True, "linkBytesPerSecond": 1.25e9},
-        "preemption": {"minimumRunSeconds": 60, "payback": 2.5, "maxCheckpointSeconds": 900},
+        "preemption": {"minimumRunSeconds": 60, "payback": 2.5, "maxCheckpointSeconds": 900, "maxPerHour": 3},
+        "priorities": {"across": True},
         "profiling": {
             "maxGpuPercent": 100,
             "maxCpuMultiple": 2,
@@ -278,6 +280,12 @@ FULL_TENANT: Manifest = {
         "limit": {"V100": 16, "T4": 0},
         "borrowing": {"V100": 4},
         "lending": {"V100": 2},
-        "caps": {"maxWeight": 10.5, "maxNeverPreemptedGPUs": 16, "deadlines": "Allowed"},
+        "caps": {
+            "maxWeight": 10.5,
+            "maxNeverPreemptedGPUs": 16,
+            "deadlines": "Allowed",
+            "maxPriority": 500,
+            "maxPreemptionsPerHour": 20,
+        },
     },
 }

@@ -20,7 +20,6 @@ NAMES_THEM = {
     "api/synergy_api/parts/profile.py": "axes of the sensitivity matrix",
     "api/synergy_api/parts/sizes.py": "field of the custom resource",
     "api/synergy_api/parts/usage.py": "GPU memory",
-    "api/synergy_api/resources/training_job.py": "field of the custom resource",
     "operator/synergy_operator/job/events.py": "the CPU of a profile's point",
     "operator/synergy_operator/pods/cache_share.py": "the data cache takes memory",
     "operator/synergy_operator/pods/template.py": "/dev/shm is memory",

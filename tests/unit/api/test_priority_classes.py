@@ -3,7 +3,7 @@
 from typing import Any
 
 from synergy_api.cluster.priority_classes import NO_CLASS, URGENT, PriorityClass, PriorityClasses, read_priority_classes
-from synergy_api.parts.preemptions import MOST_PREEMPTIONS, PREEMPTION_RULES, PreemptionRecord, kept
+from synergy_api.parts.waiting import MOST_PREEMPTIONS, PREEMPTION_RULES, PreemptionRecord, kept
 
 
 def _object(name: str, value: int, *, marks: str = "labels", urgent: str = "", **more: Any) -> dict[str, Any]:

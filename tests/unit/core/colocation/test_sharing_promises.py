@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.planner import promises
 from support.planner.quotas import keeps_quotas, with_quotas
 from support.planner.snapshots import GIB, TYPES, in_mode, later, profiles
+from support.planner.tenants import keeps_limits, with_tenants
 from synergy_core.cache import Memory
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Allocation, Job, Node, Snapshot
@@ -244,3 +245,15 @@ def test_jobs_that_share_a_gpu_keep_to_the_quotas_of_each(snapshot: Snapshot, co
     again = later(snapshot, first)
     keeps_quotas(again, plan(again, config))
     keeps_quotas(again, plan(again, in_mode(config, "fill")))
+
+
+@some
+@given(with_tenants(sharing()), configs)
+def test_a_gpu_that_jobs_share_counts_once_for_each_tenant_that_has_one_of_them(
+    snapshot: Snapshot, config: PlanConfig
+) -> None:
+    first = plan(snapshot, config)
+    keeps_limits(snapshot, config, first)
+    after = later(snapshot, first)
+    for mode in ("round", "fill"):
+        keeps_limits(after, in_mode(config, mode), plan(after, in_mode(config, mode)))
