@@ -33,7 +33,7 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.INVALID_NODE: Entry(
-        (ReasonPlace.NODE,),
+        (ReasonPlace.NODE, ReasonPlace.POOL),
         "node {node}: {problem}",
         "correct it: status.allocatable is what the node's device plugin and kubelet report, the times are an "
         "administrator's",
