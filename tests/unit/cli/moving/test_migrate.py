@@ -63,3 +63,9 @@ def test_bad_input_is_one_line(words: tuple[str, ...], text: str, line: str) -> 
     assert (result.exit_code, result.stdout) == (2, "")
     (told,) = result.stderr.splitlines()
     assert told.startswith(line)
+
+
+def test_a_list_without_a_list_of_items_is_refused() -> None:
+    result = migrate("-", text="kind: List\nitems: 5\n")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "items: must be a list" in result.stderr
