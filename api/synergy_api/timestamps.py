@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 def parse_time(text: str) -> float:
     """Seconds of Unix time of an RFC 3339 time; its T and Z may be small letters, and without a zone it is UTC.
 
-    Raises ValueError naming the text if it is none.
+    Raises ValueError naming the text if it is none, or before the year 1 or after the year 9999 in UTC.
     """
     try:
         moment = datetime.fromisoformat(text.upper())
-    except ValueError:
+        return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-31T12:00:00Z") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def format_time(seconds: float) -> str:

@@ -158,7 +158,6 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
     pool = claims[0] if claims else None
     try:
         offered = _offered(allocatable)
-        closures = closures_of(node, pool.spec if pool else None)
     except ValueError as error:
         problem = PoolProblem(say(Reason.INVALID_NODE, node=name, problem=error))
         return NodeCapacity(name, _gpu_type(pool, labels), NOTHING, schedulable=False, problem=problem)
@@ -166,12 +165,17 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
     gpu_type = _gpu_type(pool, labels)
     replicas = _replicas(pool, labels)
     gpus = offered.gpus // replicas
+    closures, unread = _closures(name, node, claims)
     return NodeCapacity(
         name=name,
         gpu_type=gpu_type,
         amounts=offered.minus(reserved).at_least(NOTHING)._replace(gpus=gpus),
         schedulable=(
-            bool(gpu_type) and is_ready(node) and not is_cordoned(node) and repelling_taint(node, tolerations) is None
+            bool(gpu_type)
+            and unread is None
+            and is_ready(node)
+            and not is_cordoned(node)
+            and repelling_taint(node, tolerations) is None
         ),
         replicas=replicas,
         gpus_built_in=max(gpus, _number(labels, LABEL_COUNT)),
@@ -185,8 +189,18 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         pool=pool.name if pool else None,
         domains=_domains(pool, labels),
         closures=closures,
-        problem=_problem(name, labels, claims, not reserved.fits(offered)),
+        problem=unread or _problem(name, labels, claims, not reserved.fits(offered)),
     )
+
+
+def _closures(name: str, node: Object, claims: Sequence[Pool]) -> tuple[tuple[Closure, ...], PoolProblem | None]:
+    """When the node must be empty, and the problem of a time that cannot be read: then no job comes, and none has to
+    leave for a typing error."""
+    try:
+        return closures_of(node, claims[0].spec if claims else None), None
+    except ValueError as error:
+        finding = say(Reason.INVALID_NODE, node=name, problem=error)
+        return (), PoolProblem(finding, tuple(pool.name for pool in claims[:1]))
 
 
 def _offered(allocatable: Object) -> Amounts:

@@ -16,6 +16,9 @@ from synergy_api.reasons import Finding, Reason, say
 MOST_ABOVE: Final = 8
 """Tenants above one another: an organisation has fewer levels, and each costs the planner time."""
 
+_MOST_SHOWN: Final = 16
+"""Tenants of a cycle that its message names."""
+
 
 @dataclass(frozen=True)
 class TreeTenant:
@@ -89,7 +92,8 @@ def _links(specs: Mapping[str, Tenant]) -> tuple[dict[str, str], dict[str, Findi
         if parent:
             found[name] = say(Reason.PARENT_FOUND if parent in specs else Reason.UNKNOWN_PARENT, parent=parent)
     for cycle in _cycles(parents):
-        words = " > ".join((*cycle, cycle[0]))
+        shown = cycle if len(cycle) <= _MOST_SHOWN else (*cycle[: _MOST_SHOWN - 1], "...")
+        words = " > ".join((*shown, cycle[0]))
         for name in cycle:
             parents[name] = ""
             found[name] = say(Reason.PARENT_CYCLE, cycle=words)

@@ -12,7 +12,7 @@ PREEMPTION_RULES: Final[tuple[str, ...]] = get_args(PreemptionRule)
 MOST_PREEMPTIONS: Final = 16
 """Preemptions that a job's status keeps: more than any budget for an hour."""
 _WORDS: Final = {
-    "Node": "a node of the run is gone",
+    "Node": "a node of the run is gone or must be empty",
     "Urgent": "{by}, whose class is urgent, gets the GPUs at once",
     "Guarantee": "{by} gets the GPUs by its tenant's guarantee",
     "PriorityClass": "{by} gets the GPUs by its higher PriorityClass",
@@ -74,9 +74,9 @@ class PreemptionRecord(ApiModel):
     rule: Annotated[
         PreemptionRule,
         Field(
-            description="Why: Node, a node is gone; Urgent, a job of an urgent class; Guarantee, another tenant's "
-            "guarantee; PriorityClass, a higher class; Move, the plan gives the job other GPUs; TenantLimit, its own "
-            "tenant's limit; Policy, the policy's order."
+            description="Why: Node, a node is gone or must be empty; Urgent, a job of an urgent class; Guarantee, "
+            "another tenant's guarantee; PriorityClass, a higher class; Move, the plan gives the job other GPUs; "
+            "TenantLimit, its own tenant's limit; Policy, the policy's order."
         ),
     ]
     by: Annotated[

@@ -33,10 +33,11 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.INVALID_NODE: Entry(
-        (ReasonPlace.NODE,),
+        (ReasonPlace.NODE, ReasonPlace.POOL),
         "node {node}: {problem}",
-        "correct this field of the node: status.allocatable is what its device plugin and kubelet report",
-        "A node says of itself what cannot be; it gets no new jobs.",
+        "correct it: status.allocatable is what the node's device plugin and kubelet report, the times are an "
+        "administrator's",
+        "A node says of itself what cannot be, or a time when it must be empty cannot be read. It gets no new jobs.",
         "Warning",
     ),
     Reason.NODE_OF_UNKNOWN_TYPE: Entry(

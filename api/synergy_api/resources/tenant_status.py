@@ -8,6 +8,7 @@ from synergy_api.base import ApiModel, Conditions, Timestamp
 
 HOURS_KEPT: Final = 25
 DAYS_KEPT: Final = 8
+MOST_TYPES: Final = 64
 ANY_TYPE: Final = "*"
 """In place of a GPU type: of jobs that may run on several."""
 
@@ -19,14 +20,16 @@ class UsePeriod(ApiModel):
     """The use in one hour or day."""
 
     number: Annotated[int, Field(ge=0, description="Number of the hour, or day, since 1970 in UTC.")]
-    gpu_hours: Annotated[Hours, Field(max_length=64, description="GPU-hours in it, by GPU type.")] = {}
+    gpu_hours: Annotated[Hours, Field(max_length=MOST_TYPES, description="GPU-hours in it, by GPU type.")] = {}
 
 
 class GpuHours(ApiModel):
     """GPU-hours of the last day and week. The periods are what the next count goes by."""
 
-    day: Annotated[Hours, Field(max_length=64, description="GPU-hours of the last 24 hours, by GPU type.")] = {}
-    week: Annotated[Hours, Field(max_length=64, description="GPU-hours of the last seven days, by GPU type.")] = {}
+    day: Annotated[Hours, Field(max_length=MOST_TYPES, description="GPU-hours of the last 24 hours, by GPU type.")] = {}
+    week: Annotated[
+        Hours, Field(max_length=MOST_TYPES, description="GPU-hours of the last seven days, by GPU type.")
+    ] = {}
     counted_until: Annotated[Timestamp, Field(description="Until when use is counted.")]
     hours: Annotated[
         list[UsePeriod], Field(max_length=HOURS_KEPT, description="Hours in which it used GPUs, the oldest first.")
@@ -59,17 +62,19 @@ class TenantStatus(ApiModel):
     guaranteed: Annotated[
         Gpus,
         Field(
-            max_length=64,
+            max_length=MOST_TYPES,
             description="GPUs that plans guarantee, by GPU type: spec.guarantee, or less where the parent or the "
             "cluster has too few.",
         ),
     ] = {}
-    used: Annotated[Gpus, Field(max_length=64, description="GPUs that its jobs hold, by GPU type.")] = {}
-    borrowed: Annotated[Gpus, Field(max_length=64, description="GPUs used beyond the guarantee, by GPU type.")] = {}
+    used: Annotated[Gpus, Field(max_length=MOST_TYPES, description="GPUs that its jobs hold, by GPU type.")] = {}
+    borrowed: Annotated[
+        Gpus, Field(max_length=MOST_TYPES, description="GPUs used beyond the guarantee, by GPU type.")
+    ] = {}
     lent: Annotated[
         Gpus,
         Field(
-            max_length=64,
+            max_length=MOST_TYPES,
             description="GPUs of its guarantee that others use now, by GPU type. Its jobs get them back at a round's "
             "end.",
         ),
@@ -77,7 +82,7 @@ class TenantStatus(ApiModel):
     waiting: Annotated[
         Gpus,
         Field(
-            max_length=64,
+            max_length=MOST_TYPES,
             description="GPUs that its waiting jobs ask for, by GPU type; under * those that may be of several types.",
         ),
     ] = {}

@@ -84,15 +84,16 @@ def measure_command(
     Models alone, in twos and threes, with and without MPS and with limits on threads; how well the predictors do; speed
     at each CPU count; how long a checkpoint and a suspension take.
     """
+    settings = _settings(models, batches)
     found = _gpu(as_json, ON_CPU_STEP_S if on_cpu else None, python)
     if found is None:
         return
-    Path(out).mkdir(parents=True, exist_ok=True)
+    _make_folder(out)
     name = "cpu" if on_cpu else _slug(found)
     for file in (f"{name}.json", f"{name}.md", *(f"{name}-{table}" for table in TABLES)):
         check_writable("--out", f"{out}/{file}")
     options = Options(
-        settings=_settings(models, batches),
+        settings=settings,
         most_pairs=pairs,
         most_threes=threes,
         most_limited=limited,
@@ -155,7 +156,7 @@ def measure_pairs(
     "--stand-in",
     type=Within(0, 60, min_open=True),
     metavar="SECONDS",
-    help="Use no GPU; wait this many milliseconds per step instead.",
+    help="Use no GPU; wait this many seconds per step instead.",
 )
 @out_option
 @python_option
@@ -224,6 +225,13 @@ def _target(out: str | None, found: Gpu, what: str) -> str:
         out = f"{FOLDER}/{_slug(found)}-{what}.json"
     check_writable("--out", out)
     return out
+
+
+def _make_folder(out: str) -> None:
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"--out: the folder {out} cannot be made: {error.strerror}") from error
 
 
 def _slug(found: Gpu) -> str:

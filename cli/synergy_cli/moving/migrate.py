@@ -54,7 +54,10 @@ def _objects(source: str) -> Iterator[Any]:
     try:
         for document in yaml.safe_load_all(read_input(source, "FILE")):
             if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
-                yield from document.get("items") or []
+                items = document.get("items") or []
+                if not isinstance(items, list):
+                    raise BadInputError(in_file(source, "items: must be a list"))
+                yield from items
             elif document is not None:
                 yield document
     except yaml.YAMLError as error:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from synergy_core.model.answer import Plan
+from synergy_core.model.cluster import closes
 from synergy_core.model.snapshot import Allocation, Job, Snapshot, Tenant
 
 _MOST_NAMED = 3
@@ -14,7 +15,7 @@ class PreemptionRule(StrEnum):
     """By which rule a run ends. The first that applies counts."""
 
     NODE = "Node"
-    """A node of its place is gone."""
+    """A node of its place is gone, or must be empty before another round ends."""
     URGENT = "Urgent"
     """A job of an urgent class has its GPUs at once."""
     GUARANTEE = "Guarantee"
@@ -55,7 +56,7 @@ class _Causes:
         self._urgent = {one.job: one.urgent for one in plan.gave_way}
         self._tenants = {tenant.name: tenant for tenant in snapshot.tenants}
         self._across = across
-        self._there = {node.name for node in snapshot.nodes}
+        self._there = {node.name for node in snapshot.nodes if not closes(node, snapshot)}
         self._held = self._held_after(plan.allocations)
         self._newcomers: dict[str, list[str]] = {}
         """By node, jobs that get GPUs there and had none, by name."""

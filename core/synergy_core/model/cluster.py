@@ -16,14 +16,15 @@ def nodes_of(snapshot: Snapshot, mode: Mode) -> tuple[Node, ...]:
     before another round ends take no job, and at a round's end keep only those that no plan moves.
     """
     nodes = _with_unplanned_pods(snapshot) if mode == "fill" else snapshot.nodes
-    closing = {node.name for node in nodes if _closes(node, snapshot)}
+    closing = {node.name for node in nodes if closes(node, snapshot)}
     if not closing:
         return nodes
     staying = _never_moved(snapshot) if mode == "round" else None
     return tuple(_closed(node, staying) if node.name in closing else node for node in nodes)
 
 
-def _closes(node: Node, snapshot: Snapshot) -> bool:
+def closes(node: Node, snapshot: Snapshot) -> bool:
+    """Whether the node must be empty before another round ends, or is closed already."""
     if node.empty_by is None or node.empty_by >= snapshot.now + snapshot.round_s:
         return False
     return node.reopens_at is None or snapshot.now < node.reopens_at

@@ -66,9 +66,9 @@ MESSAGES: Final[dict[Reason, str]] = {
     "higher guarantee brings it in earlier.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
     "add such nodes.",
-    Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned, excluded by its own node "
-    "selection, have no CPU or memory left beside other pods, or share their GPUs and leave a client less GPU memory "
-    "than it needs. Uncordon or add nodes, or widen the selection.",
+    Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned or must soon be empty, "
+    "excluded by its own node selection, have no CPU or memory left beside other pods, or share their GPUs and leave a "
+    "client less GPU memory than it needs. Uncordon or add nodes, or widen the selection.",
     Reason.TOO_MANY_GPUS: "asks for {gpus} of one type, and the nodes open to it never have that many. Ask for "
     "fewer, allow more GPU types, or add nodes.",
     Reason.TOO_MANY_GPUS_FOR_A_NODE: "must be on one node, and no node open to it has {gpus}. Ask for fewer, or "

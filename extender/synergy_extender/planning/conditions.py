@@ -14,6 +14,8 @@ from synergy_extender.planning.policy import PolicyInForce
 
 SCHEMAS_CURRENT = "SchemasCurrent"
 """Set on the policy in force while the served schemas lack a field that the extender writes."""
+_MOST_MESSAGES = 16
+"""In the condition of a pool. A condition has room for 32,768 characters."""
 _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", "isolated": "Isolated"}
 
 
@@ -26,13 +28,19 @@ def pool_statuses(
         name = str(item["metadata"]["name"])
         own = [c for c in capacities if c.pool == name]
         found = [problem.finding for problem in problems if name in problem.pools]
-        words = "; ".join(dict.fromkeys(finding.message for finding in found))
+        words = _told(list(dict.fromkeys(finding.message for finding in found)))
         finding = Finding(found[0].reason, words) if found else say(Reason.NODES_FOUND)
         verdict = condition(item, finding, holds=not found, now=now)
         status = GPUPoolStatus(nodes=len(own), gpus=sum(c.gpus for c in own), conditions=[verdict])
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed
+
+
+def _told(messages: Sequence[str]) -> str:
+    """The first of them: each node of a large pool can have its own."""
+    more = len(messages) - _MOST_MESSAGES
+    return "; ".join([*messages[:_MOST_MESSAGES], *([f"and {more} more"] if more > 0 else [])])
 
 
 def policy_statuses(

@@ -7,7 +7,7 @@ are kept: an entry for each of the last hours and days.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from synergy_api.resources.tenant_status import DAYS_KEPT, HOURS_KEPT, GpuHours, UsePeriod
+from synergy_api.resources.tenant_status import DAYS_KEPT, HOURS_KEPT, MOST_TYPES, GpuHours, UsePeriod
 from synergy_api.timestamps import format_time, parse_time
 
 _HOUR_S: Final = 3600
@@ -16,7 +16,6 @@ MOST_GAP_S: Final = 900.0
 """Time without a count that is counted with the use before it. Without a leader, runs end with their leases sooner."""
 _DIGITS: Final = 9
 """Of hours: use is counted several times a second, and a coarser rounding would add up."""
-_MOST_TYPES: Final = 64
 
 
 def counted(hours: GpuHours | None, used: Mapping[str, int], now: float) -> GpuHours | None:
@@ -51,7 +50,7 @@ def _added(
             continue
         period = found.setdefault(number, {})
         for kind, gpus in used.items():
-            if kind in period or len(period) < _MOST_TYPES:
+            if kind in period or len(period) < MOST_TYPES:
                 period[kind] = round(period.get(kind, 0.0) + gpus * seconds / _HOUR_S, _DIGITS)
     return found
 
@@ -68,4 +67,4 @@ def _total(periods: Iterable[UsePeriod], since: float, length_s: int) -> dict[st
         part = min(1.0, max(0.0, (one.number + 1) * length_s - since) / length_s)
         for kind, hours in one.gpu_hours.items():
             totals[kind] = totals.get(kind, 0.0) + part * hours
-    return {kind: round(hours, 2) for kind, hours in totals.items()}
+    return {kind: round(totals[kind], 2) for kind in list(totals)[:MOST_TYPES]}

@@ -9,7 +9,7 @@ from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.tenancy import Tenancy
 from synergy_api.cluster.tenant_tree import TenantTree
 from synergy_api.reasons import Reason, say
-from synergy_api.resources.tenant_status import ANY_TYPE, GpuHours, TenantStatus, TenantSummary
+from synergy_api.resources.tenant_status import ANY_TYPE, MOST_TYPES, GpuHours, TenantStatus, TenantSummary
 from synergy_extender.condition import VALID, condition
 from synergy_extender.tenants.uses import TenantUse
 
@@ -57,11 +57,11 @@ def _status(item: Object, facts: TenantFacts, now: float) -> TenantStatus:
         jobs=count.jobs,
         never_preempted_gpus=count.never_preempted_gpus,
         parent=placed.parent if placed is not None else "",
-        guaranteed=dict(use.guaranteed),
-        used=dict(use.used),
-        borrowed=dict(use.borrowed),
-        lent=dict(use.lent),
-        waiting=dict(use.waiting),
+        guaranteed=_most_types(use.guaranteed),
+        used=_most_types(use.used),
+        borrowed=_most_types(use.borrowed),
+        lent=_most_types(use.lent),
+        waiting=_most_types(use.waiting),
         gpu_hours=facts.hours.get(name),
         summary=_summary(use),
         conditions=_conditions(item, facts.tenancy, facts.tree, now),
@@ -77,6 +77,12 @@ def gpus_text(gpus: Mapping[str, int]) -> str:
     """GPUs by type as text, such as `8 A100, 4 V100`; those that may be of several types without one."""
     listed = [f"{count} {kind}" if kind != ANY_TYPE else str(count) for kind, count in sorted(gpus.items()) if count]
     return ", ".join(listed[:_SHOWN_TYPES]) + (", ..." if len(listed) > _SHOWN_TYPES else "")
+
+
+def _most_types(gpus: Mapping[str, int]) -> dict[str, int]:
+    """As many types as a status has room for: those of which there are most GPUs."""
+    by_size = sorted(gpus, key=lambda kind: (-gpus[kind], kind))
+    return {kind: gpus[kind] for kind in sorted(by_size[:MOST_TYPES])}
 
 
 def _summary(use: TenantUse) -> TenantSummary | None:

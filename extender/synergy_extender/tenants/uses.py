@@ -4,7 +4,7 @@ What a tenant's children use counts for it too.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from synergy_api.cluster.tenant_tree import TenantTree, lowered, tenant_tree
@@ -86,12 +86,15 @@ def _group(job: JobView) -> frozenset[str]:
     return frozenset((str(job.key), *partners)) if partners else frozenset()
 
 
-def _wanted_type(job: JobView, types: Iterable[str], now: float) -> str:
-    """The GPU type that the job waits for, `ANY_TYPE` if it may be one of several; empty if it waits for none."""
+def _wanted_type(job: JobView, types: Set[str], now: float) -> str:
+    """The GPU type that the job waits for, `ANY_TYPE` if it may be one of several; empty if it waits for none.
+
+    A type that no node has counts as `ANY_TYPE`: jobs can name any, and each would be an entry of its own.
+    """
     if run_state(job, now) not in _WAITS:
         return ""
     allowed = job.spec.gpu_types or sorted(types)
-    return allowed[0] if len(allowed) == 1 else ANY_TYPE
+    return allowed[0] if len(allowed) == 1 and allowed[0] in types else ANY_TYPE
 
 
 def _free(state: ClusterState) -> Gpus:

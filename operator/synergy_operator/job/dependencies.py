@@ -12,6 +12,8 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import FINISHED
 from synergy_operator.views.job import JobView
 
+_MOST_NAMES: Final = 16
+"""Of a cycle, that a message shows."""
 _UNTIL: Final = {"Succeeded": "to succeed", "Finished": "to end"}
 
 
@@ -26,11 +28,11 @@ class Dependencies:
 
 def dependencies(job: JobView, others: Mapping[str, JobView]) -> Dependencies:
     """Of a job whose spec parses. `others` are the jobs of its namespace that `reachable` finds."""
-    told = tuple(job.status.met_dependencies)
+    known = tuple(job.status.met_dependencies)
     after = job.spec.after if job.spec is not None else []
     if job.status.start_time is not None or not after:
-        return Dependencies(told)
-    met = tuple(one.job for one in after if one.job in told or _is_met(one, others.get(one.job)))
+        return Dependencies(known)
+    met = tuple(one.job for one in after if one.job in known or _is_met(one, others.get(one.job)))
     open_ones = [one for one in after if one.job not in met]
     failed = [one.job for one in open_ones if _failed(others.get(one.job))]
     if failed:
@@ -39,7 +41,8 @@ def dependencies(job: JobView, others: Mapping[str, JobView]) -> Dependencies:
         return Dependencies(met)
     path = _cycle(job, others)
     if path:
-        return Dependencies(met, waits=say(Reason.DEPENDENCY_CYCLE, path=" waits for ".join(path)))
+        shown = path if len(path) <= _MOST_NAMES else [*path[: _MOST_NAMES - 2], "...", path[-1]]
+        return Dependencies(met, waits=say(Reason.DEPENDENCY_CYCLE, path=" waits for ".join(shown)))
     words = ", ".join(_words(one, others.get(one.job)) for one in open_ones)
     return Dependencies(met, waits=say(Reason.WAITS_FOR_JOBS, jobs=words))
 
@@ -79,15 +82,23 @@ def _words(one: Dependency, other: JobView | None) -> str:
 
 
 def _cycle(job: JobView, others: Mapping[str, JobView]) -> list[str]:
-    """Names from the job back to itself, each of which waits for the next; empty where there is no such way."""
-    seen: set[str] = set()
-    paths = [[job.name, name] for name in named_by(job)]
-    while paths:
-        path = paths.pop()
-        last = path[-1]
-        if last == job.name:
-            return path
-        if last not in seen and last in others:
-            seen.add(last)
-            paths.extend([*path, name] for name in named_by(others[last]))
+    """Names from the job back to itself, each of which waits for the next, on the shortest way; empty where there is
+    none."""
+    came_from: dict[str, str] = {}
+    left = [job.name]
+    for last in left:
+        one = job if last == job.name else others.get(last)
+        for name in named_by(one) if one is not None else ():
+            if name == job.name:
+                return [*_way(came_from, job.name, last), name]
+            if name not in came_from:
+                came_from[name] = last
+                left.append(name)
     return []
+
+
+def _way(came_from: Mapping[str, str], start: str, end: str) -> list[str]:
+    found = [end]
+    while found[-1] != start:
+        found.append(came_from[found[-1]])
+    return found[::-1]

@@ -319,6 +319,7 @@ def test_without_pytorch_too(environ: dict[str, str], monkeypatch: pytest.Monkey
         (["measure-cpus", "--most", "4096"], "--most: 4096 is more than the"),
         (["measure-cpus", "--stand-in", "nan"], "--stand-in"),
         (["measure", "--threes", "-1"], "--threes"),
+        (["measure", "--models", "magic"], "--models: 'magic' is not there; choose one of resnet, vgg"),
         (
             ["measure", "--on-cpu", "--python", "/nowhere/python"],
             "--python: /nowhere/python cannot be run: No such file",
@@ -329,6 +330,14 @@ def test_bad_options_are_refused_by_name(arguments: list[str], words: str) -> No
     found = invoke(*arguments)
     assert found.exit_code == 2
     assert words in found.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synergy_cli.gpu.commands.lacking_module", lambda _: None)
+    (tmp_path / "file").touch()
+    found = invoke("measure", "--on-cpu", "--out", str(tmp_path / "file"))
+    assert found.exit_code == 2
+    assert f"--out: the folder {tmp_path}/file cannot be made: File exists" in found.stderr
 
 
 def test_figures_are_written_with_the_machine_they_are_of(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from synergy_api.cluster.closures import Closure, closures_of, next_closure
-from synergy_api.cluster.pools import Pool, node_capacities
+from synergy_api.cluster.pools import Pool, node_capacities, pool_problems
 from synergy_api.names import ANNOTATION_EMPTY_BY
 from synergy_api.reasons import Reason
 from synergy_api.resources.gpu_pool import GPUPoolSpec
@@ -72,10 +72,11 @@ def test_a_time_that_cannot_be_read_closes_the_node_and_is_told(
     """Someone wants it empty: nothing new comes until the time is put right, and what runs there stays."""
     spec = pool(window) if window is not None else pool()
     (found,) = node_capacities([node(text)], [Pool("p", spec)])
-    assert (found.schedulable, found.closures) == (False, ())
+    assert (found.schedulable, found.closures, found.gpus, found.pool) == (False, (), 8, "p")
     assert found.problem is not None
     assert found.problem.finding.reason is Reason.INVALID_NODE
     assert found.problem.finding.message.startswith(words)
+    assert pool_problems([Pool("p", spec)], [found]) == [found.problem], "the pool says so too"
 
 
 def test_a_capacity_has_the_closures_of_its_node_and_pool() -> None:

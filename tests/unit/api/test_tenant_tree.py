@@ -64,6 +64,17 @@ def test_a_parent_that_is_not_there_makes_a_root() -> None:
     assert kept(found) == {"team": 8}
 
 
+def test_the_message_of_a_long_cycle_has_room_in_a_condition() -> None:
+    size = 600
+    names = [f"{number:03}-{'x' * 59}" for number in range(size)]
+    found = tree(**{name: {"parent": names[number - 1]} for number, name in enumerate(names)})
+    link = found.tenants[names[5]].link
+    assert link is not None
+    assert link.reason is Reason.PARENT_CYCLE
+    assert names[0] in link.message
+    assert len(link.message) < 2000
+
+
 def test_a_cycle_makes_roots_of_its_tenants_and_leaves_those_below_it() -> None:
     found = tree(b={"parent": "c"}, c={"parent": "a"}, a={"parent": "b"}, below={"parent": "b"}, apart={})
     assert {name: one.parent for name, one in found.tenants.items()} == {

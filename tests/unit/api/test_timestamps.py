@@ -31,6 +31,12 @@ def test_what_is_no_time_is_named() -> None:
         parse_time("yesterday")
 
 
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
+def test_a_time_that_could_not_be_written_in_utc_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="is not an RFC 3339 time"):
+        parse_time(text)
+
+
 @given(st.floats(min_value=0, max_value=4e9))
 def test_writing_and_reading_keeps_the_millisecond(seconds: float) -> None:
     assert abs(parse_time(format_time(seconds)) - seconds) <= 0.0005 + 1e-6

@@ -63,8 +63,8 @@ class Kueue:
         lost = sorted(queue for queue in self._namespaces if queue not in known)
         return [
             *(
-                Remark(f"WorkloadPriorityClass {_name(item)}", "value", "jobs have no priority: use spec.weight, "
-                       "within the Tenant's caps.maxWeight")
+                Remark(f"WorkloadPriorityClass {_name(item)}", "value", "jobs name a PriorityClass of Kubernetes: make "
+                       "one of this value, and let the Tenant's caps.maxPriority be as large")
                 for item in self._priorities
             ),
             *(Remark(f"LocalQueue of {queue}", "spec.clusterQueue", f"there is no ClusterQueue {queue}; add it to the "

@@ -80,7 +80,10 @@ def _time_of(by: str, now: float) -> str:
         at_s = now + seconds_of("--by", by)
     if at_s < now:
         raise BadInputError(f"--by: {by} is in the past")
-    return format_time(round(at_s))
+    try:
+        return format_time(round(at_s))
+    except (ValueError, OverflowError) as error:
+        raise BadInputError(f"--by: {by} is after the year 9999") from error
 
 
 async def _annotate(cluster: Cluster, node: str, text: str | None, *, dry: bool) -> None:

@@ -1,5 +1,7 @@
 """Jobs that wait for other jobs, by the jobs that they wait for."""
 
+from collections.abc import Callable, Iterable
+
 from synergy_api.resources.training_job import FINISHED
 from synergy_operator.job.dependencies import named_by
 from synergy_operator.views.job import JobView
@@ -16,8 +18,9 @@ class Dependents:
 
     def update(self, key: Key, job: JobView | None) -> frozenset[Key]:
         """Take over a job as it is now; None if it is gone. Return the jobs whose waiting this may change: those that
-        wait for it, those that wait for these, and so on, since jobs can wait for each other."""
+        wait for it, and those that wait for each other with it, or did before."""
         names = frozenset() if job is None else frozenset(named_by(job))
+        named = names | self._names.get(key, frozenset())
         self._name(key, names)
         phase = "" if job is None or job.status.phase not in FINISHED else str(job.status.phase)
         seen = () if job is None else (job.uid, phase, *sorted(names))
@@ -27,16 +30,17 @@ class Dependents:
             self._seen[key] = seen
         else:
             self._seen.pop(key, None)
-        return self._waiting_for(key)
+        waiting = frozenset(self._of.get(key, ()))
+        return waiting | self._together(key, named) if waiting and named else waiting
 
-    def _waiting_for(self, key: Key) -> frozenset[Key]:
-        found: set[Key] = set()
-        left = [key]
-        while left:
-            new = self._of.get(left.pop(), set()) - found
-            found |= new
-            left.extend(new)
-        return frozenset(found)
+    def _together(self, key: Key, named: frozenset[str]) -> frozenset[Key]:
+        """The jobs that wait for this one and for which it waits itself, both directly or through others."""
+        namespace, _ = key
+        before = _reached(((namespace, name) for name in named), self._named_by)
+        return before & _reached(self._of.get(key, ()), lambda one: self._of.get(one, ()))
+
+    def _named_by(self, key: Key) -> Iterable[Key]:
+        return ((key[0], name) for name in self._names.get(key, ()))
 
     def _name(self, key: Key, names: frozenset[str]) -> None:
         namespace, _ = key
@@ -50,3 +54,14 @@ class Dependents:
                 del self._of[namespace, name]
         for name in names - before:
             self._of.setdefault((namespace, name), set()).add(key)
+
+
+def _reached(first: Iterable[Key], following: Callable[[Key], Iterable[Key]]) -> frozenset[Key]:
+    """The first jobs, those that follow on them, and so on."""
+    found = set(first)
+    left = list(found)
+    while left:
+        new = set(following(left.pop())) - found
+        found |= new
+        left.extend(new)
+    return frozenset(found)

@@ -1,7 +1,9 @@
 """Beside which reference job a new job is measured next, and with how much CPU and memory each."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.pools import NodeCapacity
@@ -19,6 +21,9 @@ from synergy_operator.views.job import JobView
 from synergy_operator.views.known_profile import KnownProfile
 from synergy_operator.views.observed import Observed
 
+MOST_MODELS: Final = 64
+"""In the table of references. Each job that was measured beside references is one, under its fingerprint if it names
+no model."""
 Profiles = Mapping[str, tuple[KnownProfile, ...]]
 
 
@@ -83,8 +88,8 @@ def matrix_on(gpu_type: str, profile: ProfileStatus | None) -> SensitivityMatrix
 
 
 def reference_table(profiles: Profiles, gpu_type: str, without: str) -> References | None:
-    """All models that profile runs of the cluster have measured beside each other, but for one; None if there are
-    none."""
+    """The models that profile runs of the cluster have measured beside each other, but for one; None if there are
+    none. Of many those that were measured beside most others: the time to choose one grows with their cube."""
     found: dict[tuple[str, str], list[float]] = {}
     for pair in _published(profiles):
         if pair.gpu_type == gpu_type and pair.own_model and without not in (pair.own_model, pair.model):
@@ -97,7 +102,9 @@ def reference_table(profiles: Profiles, gpu_type: str, without: str) -> Referenc
     if not found:
         return None
     means = {key: sum(kept) / len(kept) for key, kept in found.items()}
-    return References.of(PairTable(means), sorted({name for key in means for name in key}))
+    partners = Counter(name for key in means for name in key)
+    names = sorted(partners, key=lambda name: (-partners[name], name))[:MOST_MODELS]
+    return References.of(PairTable(means), sorted(names))
 
 
 def measured_on(gpu_type: str, pairs: Iterable[ReferencePair]) -> dict[str, Kept]:

@@ -23,7 +23,7 @@ def test_the_tenants_are_manifests_with_a_comment_for_each_remark() -> None:
     assert [one["metadata"]["name"] for one in tenants] == ["research", "vision", "speech", "robotics"]
     comments = [line for line in result.stdout.splitlines() if line.startswith("# ")]
     assert len(comments) == 7
-    assert comments[0].startswith("# WorkloadPriorityClass urgent value: jobs have no priority")
+    assert comments[0].startswith("# WorkloadPriorityClass urgent value: jobs name a PriorityClass of Kubernetes")
     assert result.stderr == "4 Tenants, 7 remarks\n"
 
 
@@ -63,3 +63,9 @@ def test_bad_input_is_one_line(words: tuple[str, ...], text: str, line: str) -> 
     assert (result.exit_code, result.stdout) == (2, "")
     (told,) = result.stderr.splitlines()
     assert told.startswith(line)
+
+
+def test_a_list_without_a_list_of_items_is_refused() -> None:
+    result = migrate("-", text="kind: List\nitems: 5\n")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "items: must be a list" in result.stderr

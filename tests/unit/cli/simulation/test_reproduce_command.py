@@ -76,7 +76,17 @@ def test_every_reproduction_of_the_paper_is_there() -> None:
         *(f"gavel-fig{number}" for number in (9, 10, 11, 12, 13, 14, 15, 16)),
         *(
             f"gavel-{name}"
-            for name in ("authors", "cost", "fifo", "makespan", "packing", "placements", "priorities", "table3")
+            for name in (
+                "authors",
+                "cost",
+                "estimator",
+                "fifo",
+                "makespan",
+                "packing",
+                "placements",
+                "priorities",
+                "table3",
+            )
         ),
     ]
     colocation = [f"colocation-{name}" for name in ("best", "worst", "modes")]

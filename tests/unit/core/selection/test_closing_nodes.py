@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.planner import promises
 from support.planner.planning import holding, job, node, places, reasons
 from support.planner.snapshots import configs, snapshots
+from synergy_core.explain.preemptions import Preemption, PreemptionRule, preemptions
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.model.snapshot import FieldError, Job, Node, Snapshot
@@ -35,6 +36,14 @@ def test_a_job_stays_until_the_last_end_of_a_round_before_it_must_be_gone() -> N
     assert places(moved) == {"a": {"n2": 4}}
     assert list(moved.preempted) == ["a"]
     assert places(at(5000.0, nodes, RUNS)) == {"a": {"n2": 4}}, "a drained node stays closed"
+
+
+@pytest.mark.parametrize("further", [[], [node("n2")]])
+def test_it_is_recorded_that_the_node_is_why(further: list[Node]) -> None:
+    """No other job has its GPUs: neither the policy nor a move ended the run, and no budget counts it."""
+    cluster = Snapshot(nodes=(node("n1", empty_by=1000.0), *further), jobs=(RUNS,), now=701.0, round_s=ROUND_S)
+    found = plan(cluster, PlanConfig(policy="fifo", mechanism="tune"))
+    assert preemptions(cluster, found, across=False) == (Preemption("a", PreemptionRule.NODE),)
 
 
 def test_between_rounds_it_stays_and_nobody_joins_it() -> None:

@@ -5,8 +5,8 @@ from typing import Any, get_args
 import pytest
 
 from support.extender.cluster import NOW, node_object
-from synergy_api.cluster.pools import node_capacities, pool_problems, read_pools
-from synergy_api.reasons import ENTRIES, Reason, ReasonPlace
+from synergy_api.cluster.pools import PoolProblem, node_capacities, pool_problems, read_pools
+from synergy_api.reasons import ENTRIES, Reason, ReasonPlace, say
 from synergy_api.resources.scheduling_policy import (
     COST_POLICIES,
     PAIRS_POLICIES,
@@ -239,3 +239,15 @@ def test_events_tell_what_is_new_once_and_not_that_all_was_well_from_the_start()
     healed = news(known, fine.conditions)
     assert healed is not None
     assert healed.reason == "InForce"
+
+
+def test_a_problem_of_each_node_of_a_large_pool_has_room_in_its_condition() -> None:
+    """A condition that is too long would keep all other objects from their statuses."""
+    problems = [
+        PoolProblem(say(Reason.RESERVED_TOO_LARGE, node=f"node-{number:04}.example.com"), ("pool",))
+        for number in range(1000)
+    ]
+    objects = [{"metadata": {"name": "pool", "uid": "u", "generation": 1}, "spec": {}}]
+    (status,) = pool_statuses(objects, [], problems, NOW).values()
+    assert status.conditions[0].reason == "ReservedTooLarge"
+    assert status.conditions[0].message.endswith("; and 984 more")

@@ -27,11 +27,12 @@ from synergy_api.program import model
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core
-from synergy_core.model.config import Mode
+from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.model.snapshot_format import parse_snapshot, snapshot_document
+from synergy_core.plan import plan
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.trims import trim_node
-from synergy_extender.cluster.views import read_pod
+from synergy_extender.cluster.views import read_job, read_pod
 from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.snapshot.used_room import OVERDUE_SECONDS
 from synergy_extender.tenants.planned import tenants_of
@@ -400,3 +401,14 @@ def test_a_node_that_must_be_empty_has_its_time_less_that_of_a_checkpoint(
     assert (found.empty_by, found.reopens_at) == expected
     assert trim_node(drained)["metadata"]["annotations"] == {"kube-synergy.dev/empty-by": format_time(NOW + 60)}
     assert "annotations" not in trim_node(node_object("n2"))["metadata"]
+
+
+def test_a_time_that_cannot_be_read_ends_no_run_of_the_node() -> None:
+    """Nor is the node told as one without GPUs: the plan would end what runs there, for a typing error."""
+    drained = node_object("n1")
+    drained["metadata"]["annotations"] = {"kube-synergy.dev/empty-by": "tomorrow"}
+    status = {"phase": "Running", "allocation": allocation(share("n1", 4))}
+    running = read_job(job_object("j", gpus=4, status=status))
+    snapshot = built(cluster([drained], [running, job("new", gpus=1)], [worker("j", node="n1", gpus=4)]))
+    found = plan(snapshot, PlanConfig())
+    assert [one.job for one in found.allocations] == ["team/j"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_api.resources.tenant_status import DAYS_KEPT, HOURS_KEPT, GpuHours
+from synergy_api.resources.tenant_status import DAYS_KEPT, HOURS_KEPT, MOST_TYPES, GpuHours
 from synergy_api.timestamps import format_time, parse_time
 from synergy_extender.tenants.gpu_hours import MOST_GAP_S, counted
 from synergy_extender.tenants.meters import UseMeters
@@ -64,6 +64,12 @@ def test_a_month_of_use_takes_no_more_space_than_a_week() -> None:
         assert len(one.hours) <= HOURS_KEPT
         assert len(one.days) <= DAYS_KEPT
         assert len(json.dumps(one.to_wire())) < 4000
+
+
+def test_the_sum_over_hours_has_no_more_types_than_a_status_holds() -> None:
+    found = after({f"A{number}": 1 for number in range(MOST_TYPES)}, HOUR)
+    found = after({f"B{number}": 1 for number in range(MOST_TYPES)}, HOUR, hours=found)
+    assert len(found.day) == len(found.week) == MOST_TYPES
 
 
 def test_a_long_gap_counts_as_use_for_its_first_minutes_only() -> None:

@@ -9,7 +9,7 @@ from support.api_server.watch_server import WatchServer, following
 from support.extender.cluster import NOW, allocation, cluster, job_object, node_object, share, worker
 from support.extender.leads import Leads
 from synergy_api.cluster.tenancy import read_tenancy
-from synergy_api.resources.tenant_status import GpuHours
+from synergy_api.resources.tenant_status import MOST_TYPES, GpuHours
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
@@ -88,6 +88,16 @@ def test_gpus_are_told_as_text_for_columns() -> None:
     assert gpus_text({"*": 3, "T4": 1}) == "3, 1 T4"
     assert gpus_text({f"T{number}": 1 for number in range(6)}) == "1 T0, 1 T1, 1 T2, 1 T3, ..."
     assert gpus_text({}) == ""
+
+
+def test_a_status_has_room_for_so_many_types_and_shows_those_with_most_gpus() -> None:
+    objects = [tenant("a", namespaces=["team"])]
+    state = state_of(objects)
+    used = {f"T{number}": number + 1 for number in range(MOST_TYPES + 1)}
+    (status,) = tenant_statuses(
+        objects, TenantFacts(state.tenancy, tree_of(state), uses={"a": TenantUse(used=used)}), NOW
+    ).values()
+    assert status.used == {kind: gpus for kind, gpus in used.items() if gpus > 1}
 
 
 def test_newer_gpu_hours_alone_are_told_apart() -> None:

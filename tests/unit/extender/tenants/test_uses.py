@@ -78,6 +78,12 @@ def test_jobs_that_wait_for_one_of_several_types_are_counted_apart() -> None:
     assert found["a"].waiting == {"*": 3, "T4": 4}
 
 
+def test_types_that_no_node_has_are_no_entries_of_their_own() -> None:
+    """Whoever may create jobs can name any: they must not fill the status of a Tenant."""
+    found = uses([waits("a", 1, f"j{number}", gpuTypes=[f"Made-Up-{number}"]) for number in range(70)])
+    assert found["a"].waiting == found["org"].waiting == {"*": 70}
+
+
 def test_runs_that_leave_still_count_and_ended_and_suspended_jobs_do_not() -> None:
     leaving = runs("a", 2, "leaving", state="Revoked")
     ended = read_job(job_object("done", gpus=4, status={"phase": "Succeeded"}, namespace="a"))

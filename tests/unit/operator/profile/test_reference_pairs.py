@@ -8,9 +8,12 @@ import pytest
 from support.operator.objects import GIB, Json, node
 from support.operator.profile_world import AUTO, failed, run_point
 from support.operator.world import World
+from synergy_api.parts.usage import ReferencePair
 from synergy_api.resources.scheduling_policy import Profiling
-from synergy_operator.profile.pairs.references import next_pair
+from synergy_api.resources.throughput_profile import ThroughputProfileSpec
+from synergy_operator.profile.pairs.references import MOST_MODELS, next_pair, reference_table
 from synergy_operator.views.job import JobView
+from synergy_operator.views.known_profile import KnownProfile
 
 PAIRS = Profiling(reference_pairs=2, reference_pair_seconds=60, runs_per_point=1)
 MEMORY = "2Gi"
@@ -334,3 +337,23 @@ def test_which_jobs_are_references() -> None:
     big = {"allowed": True, "reference": True, "usage": [usage("R", memory="9Gi")]}
     assert _next(reference("r", "R", sharing=big)) is None, "a client has 8 GiB"
     assert _next(reference("r", "R", profile={"mode": "Skip"})) is None, "its speed alone is not known"
+
+
+def test_of_many_models_the_table_has_those_that_were_measured_beside_most() -> None:
+    """Each job without a model's name is one of its own: to choose among thousands would hold up all jobs."""
+
+    def pair(own: str, model: str) -> ReferencePair:
+        told = {"kept": 0.5, "reference_kept": 0.6, "measured_at": "2026-01-01T00:00:00Z"}
+        return ReferencePair(gpu_type="V100", model=model, own_model=own, **told)
+
+    def known(own: str) -> KnownProfile:
+        told = {"fingerprint": f"hash-of-{own}", "image": "i", "gpus": 1, "matrices": [matrix()]}
+        pairs = [pair(own, model).to_wire() for model in ("R", "S")]
+        document = {**told, "pairs": pairs, "measuredAt": "2026-01-01T00:00:00Z"}
+        return KnownProfile(own, "1", ThroughputProfileSpec.model_validate(document))
+
+    profiles = {own: (known(own),) for own in (f"job-{number:03}" for number in range(100))}
+    found = reference_table(profiles, "V100", "New")
+    assert found is not None
+    assert len(found.models) == MOST_MODELS
+    assert {"R", "S", "job-000"} < set(found.models)
