@@ -21,11 +21,9 @@ def sent_bytes(sys: str = _SYS, dev: str = _DEV) -> dict[str, int]:
     for device in _own_devices(sys, dev):
         ports = os.path.join(sys, "infiniband", device, "ports")
         for port in _names(ports):
-            with (
-                suppress(OSError, ValueError),
-                open(os.path.join(ports, port, "counters", "port_xmit_data"), encoding="ascii") as file,
-            ):
-                found[f"{device}/{port}"] = int(file.read()) * _WORD_BYTES
+            with suppress(OSError, ValueError):
+                words = _text(os.path.join(ports, port, "counters", "port_xmit_data"))
+                found[f"{device}/{port}"] = int(words) * _WORD_BYTES
     return found
 
 
@@ -33,11 +31,16 @@ def _own_devices(sys: str, dev: str) -> list[str]:
     """Names of the devices. Each node `uverbsN` has the name of its device in `ibdev`."""
     found = []
     for node in _names(dev):
-        with suppress(OSError), open(os.path.join(sys, "infiniband_verbs", node, "ibdev"), encoding="ascii") as file:
-            device = file.read().strip()
+        with suppress(OSError):
+            device = _text(os.path.join(sys, "infiniband_verbs", node, "ibdev")).strip()
             if os.path.exists(os.path.join(sys, "infiniband", device, "device", "physfn")):
                 found.append(device)
     return sorted(found)
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="ascii") as file:
+        return file.read()
 
 
 def _names(folder: str) -> list[str]:

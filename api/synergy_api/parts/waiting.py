@@ -81,7 +81,11 @@ class PreemptionRecord(ApiModel):
     ]
     by: Annotated[
         list[Annotated[str, Field(max_length=317)]],
-        Field(max_length=3, description="Jobs that get the GPUs, namespace/name, the first few."),
+        Field(
+            max_length=3,
+            description="Jobs of the same namespace that get the GPUs, namespace/name, the first few. Others are not "
+            "named.",
+        ),
     ] = []
 
     @property

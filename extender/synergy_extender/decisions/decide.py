@@ -185,7 +185,7 @@ def _hold(
     if keeps:
         return
     until = leaves_at(moment, allocation, at_once=at_once(found))
-    draft.preemptions = recorded(draft.preemptions, allocation, found, moment.now)
+    draft.preemptions = recorded(draft.preemptions, allocation, found, draft.job.key.namespace, moment.now)
     reason = Revocation.YIELDS if place is None else Revocation.MOVES
     draft.put(ChangeKind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
     if place is not None:

@@ -22,12 +22,16 @@ def leaves_at(moment: Moment, allocation: Allocation, *, at_once: bool) -> float
 
 
 def recorded(
-    before: Sequence[PreemptionRecord], allocation: Allocation, found: Preemption | None, now: float
+    before: Sequence[PreemptionRecord], allocation: Allocation, found: Preemption | None, namespace: str, now: float
 ) -> list[PreemptionRecord]:
-    """The job's preemptions with this one. Profile runs, and runs whose GPUs never came free, are none."""
+    """The job's preemptions with this one. Profile runs, and runs whose GPUs never came free, are none.
+
+    Jobs of other namespaces are not named: who may read this job may not read those.
+    """
     if found is None or allocation.purpose != "Train" or not allocation.admitted:
         return list(before)
-    record = PreemptionRecord(at=format_time(now), run=allocation.run, rule=found.rule.value, by=list(found.by))
+    own = [name for name in found.by if name.startswith(f"{namespace}/")]
+    record = PreemptionRecord(at=format_time(now), run=allocation.run, rule=found.rule.value, by=own)
     return kept(list(before), record)
 
 

@@ -62,6 +62,16 @@ def test_a_run_leaves_others_at_the_rounds_end() -> None:
     assert [(one["rule"], one.get("by")) for one in written] == [("Move", None), ("PriorityClass", ["team/high"])]
 
 
+def test_jobs_of_other_namespaces_are_not_named() -> None:
+    across = Preemption("team/runs", PreemptionRule.PRIORITY_CLASS, ("team-b/secret", "other/high", "team/high"))
+    (change,) = _decided("round", across)
+    assert change.new_preemption is not None
+    assert change.new_preemption.by == ["team/high"]
+    (change,) = _decided("round", Preemption("team/runs", PreemptionRule.GUARANTEE, ("other/high",)))
+    assert change.new_preemption is not None
+    assert change.new_preemption.text == "another job gets the GPUs by its tenant's guarantee"
+
+
 @pytest.mark.parametrize("found", [None, BY_CLASS])
 def test_between_rounds_only_an_urgent_job_ends_a_run(found: Preemption | None) -> None:
     for change in _decided("fill", found):
