@@ -112,7 +112,7 @@ def test_a_tenants_budget_leaves_the_lowest_in_the_queue() -> None:
 
 @pytest.mark.parametrize("policy", ["fifo", "las", "max-min-fairness"])
 def test_a_job_that_is_never_preempted_uses_up_no_budget(policy: str) -> None:
-    """It is the lowest in the queue, and the budget is for the one above it: else its tenant would give nothing back."""
+    """It is the lowest in the queue, and the budget is for the job above it: else no guarantee would be met."""
     jobs = (
         _runs("guest", tenant="guest", arrival_s=0.0),
         _runs("never", tenant="guest", arrival_s=1.0, attained_gpu_s=9e4, preemptible=False),
