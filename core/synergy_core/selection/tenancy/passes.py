@@ -63,7 +63,9 @@ def claims(walk: Walk, round_: Round, *, preempts: bool) -> list[QueueEntry]:
         displaced = -1
         while displaced < walk.displaced:  # a displaced job may have a guarantee on another type
             displaced = walk.displaced
-            served += [entry for entry in _claimants(walk, round_, preempts=preempts) if walk.claim(entry)]
+            for entry in _claimants(walk, round_, preempts=preempts):  # running jobs can be there twice
+                if not walk.tenants.is_decided(entry.name) and walk.claim(entry):
+                    served.append(entry)
     walk.tenants.stage = BORROWS
     return served
 
