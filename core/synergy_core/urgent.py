@@ -37,8 +37,9 @@ _Unit = tuple[Job, ...]
 
 def with_urgent(snapshot: Snapshot, config: PlanConfig, names: Sequence[str], plan: Plan, planned: Planned) -> Plan:
     """The plan, with room made for urgent jobs. `names` is its queue, the highest first."""
-    there = {one.job for one in plan.allocations}
-    wait = [job for job in snapshot.jobs if job.urgent and job.purpose == "train" and job.name not in there]
+    there, ranked = {one.job for one in plan.allocations}, set(names)  # a job that its quotas shut out is not ranked
+    urgent = [job for job in snapshot.jobs if job.urgent and job.purpose == "train"]
+    wait = [job for job in urgent if job.name in ranked and job.name not in there]
     if not wait:
         return plan
     without, gone, plans = plan, list[GaveWay](), iter(range(_MOST_PLANS))

@@ -56,7 +56,8 @@ def _waiting(outcome: Outcome, groups: CoLocationGroups, shut_out: Mapping[str, 
         for one, reason in outcome.waiting
         for job in groups.members(one.job)
     )
-    return (*placed, *(waiting(one.job, one.reason, one.facts) for one in shut_out.values()))
+    by_arrival = sorted(shut_out.values(), key=lambda one: (one.job.arrival_s, one.job.name))
+    return (*placed, *(waiting(one.job, one.reason, one.facts) for one in by_arrival))
 
 
 def _allocations(

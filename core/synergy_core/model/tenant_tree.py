@@ -6,7 +6,7 @@
 Jobs that share a GPU count it once for each tenant that has one of them, and once for each tenant above these.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from synergy_core.model.snapshot import Job, Tenant
@@ -34,7 +34,10 @@ class TenantTree:
         """By index; those that are not listed follow as jobs name them."""
         self._index = {tenant.name: index for index, tenant in enumerate(tenants)}
         self._paths = {tenant.name: self._path_of(tenant) for tenant in tenants}
-        self._children_first = sorted(range(len(tenants)), key=lambda index: -len(self._paths[tenants[index].name]))
+        self._below: dict[int, list[int]] = {}
+        """By root, the tenants below it and itself, children first."""
+        for index in sorted(range(len(tenants)), key=lambda index: -len(self._paths[tenants[index].name])):
+            self._below.setdefault(self._paths[tenants[index].name][0], []).append(index)
         for name in {tenant.parent for tenant in tenants if tenant.parent is not None}:
             self._paths[name] += (len(self.tenants),)
             self.tenants.append(Tenant(name))
@@ -108,12 +111,19 @@ class TenantTree:
         """The most GPUs of a type that the job could ever have."""
         return min((self.cap(index, gpu_type) for index in self.nodes(job)), default=NO_CAP)
 
-    def reserved(self, gpu_type: str, held: Mapping[int, int]) -> int:
-        """GPUs that stay free for tenants that hold so much, because these lend no more."""
+    def roots(self, job: Job) -> frozenset[int]:
+        """The topmost tenants above a planned job."""
+        return frozenset(path[0] for path in self.paths(job))
+
+    def reserved(self, gpu_type: str, held: Mapping[int, int], roots: Iterable[int] | None = None) -> int:
+        """GPUs that stay free for tenants that hold so much, because these lend no more; of all, or below roots."""
         if gpu_type not in self._reserving:
             return 0
+        return sum(self._reserved_below(root, gpu_type, held) for root in (self._below if roots is None else roots))
+
+    def _reserved_below(self, root: int, gpu_type: str, held: Mapping[int, int]) -> int:
         below: dict[int | None, int] = {}
-        for index in self._children_first:
+        for index in self._below.get(root, ()):
             tenant = self.tenants[index]
             guarantee = tenant.guarantee.get(gpu_type, 0)
             reserve = guarantee - min(guarantee, tenant.lending.get(gpu_type, guarantee))

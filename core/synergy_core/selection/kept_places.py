@@ -188,6 +188,8 @@ class KeptPlaces(ABC):
 
     def _displace(self, entry: QueueEntry, pool: Pool) -> bool:
         """Displace running jobs below the entry, from the end of the queue up, until it fits."""
+        if self._round.tenants and not self._tenant_may_have(entry, pool):
+            return False  # whoever gives way
         use = self._least_use(entry, pool)
         if use is None or not self._quotas.could_fit(use):
             return False

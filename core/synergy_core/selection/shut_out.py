@@ -22,7 +22,7 @@ class ShutOut:
 
 
 def shut_out(snapshot: Snapshot, quotas: Quotas, infos: JobInfos) -> dict[str, ShutOut]:
-    """The jobs that are shut out, by name, in the order of the snapshot."""
+    """The jobs that are shut out, by name."""
     found: dict[str, ShutOut] = {}
     pools = infos.pools
     for job in snapshot.jobs if snapshot.quotas else ():

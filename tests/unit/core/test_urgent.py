@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.planner.planning import holding, job, node, reasons
+from support.planner.quotas import gpu_quota
 from synergy_core.explain.preemptions import Preemption, PreemptionRule, preemptions
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.answer import GaveWay
-from synergy_core.model.config import PlanConfig
-from synergy_core.model.snapshot import Job, Snapshot, Tenant
+from synergy_core.model.config import Mode, PlanConfig
+from synergy_core.model.snapshot import Job, QuotaDraw, Snapshot, Tenant
 from synergy_core.plan import plan
 
 FILL = PlanConfig(policy="fifo", mode="fill", preemption_payback=10.0)
@@ -162,6 +163,16 @@ def test_a_guarantee_of_another_tenant_is_stronger_than_an_urgent_class() -> Non
         return len(plan(snapshot, config).preempted)
 
     assert (preempted(0), preempted(1), preempted(2)) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("mode", ["round", "fill"])
+def test_an_urgent_job_that_its_quota_shuts_out_waits_and_nobody_gives_way(mode: Mode) -> None:
+    full = gpu_quota("red/gpus", 1, used=1)
+    jobs = (_runs("low"), _urgent(quotas=(QuotaDraw(quota=full.name),)))
+    snapshot = Snapshot(nodes=(node("n", 1),), jobs=jobs, now=100.0, quotas=(full,))
+    found = plan(snapshot, replace(FILL, mode=mode))
+    assert reasons(found) == {"urgent": "QuotaFull"}
+    assert found.gave_way == ()
 
 
 def test_jobs_that_share_a_gpu_give_way_together_or_not_at_all() -> None:

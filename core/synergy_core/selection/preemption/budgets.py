@@ -31,7 +31,8 @@ def out_of_budget(
     budgets = [tenant for tenant in snapshot.tenants if tenant.preemptions_per_hour is not None]
     if most is None and not budgets:
         return frozenset()
-    running = [job for job in snapshot.jobs if job.running is not None and job.purpose == "train"]
+    trains = [job for job in snapshot.jobs if job.purpose == "train" and job.preemptible]
+    running = [job for job in trains if job.running is not None]
     found = {job.name for job in running if most is not None and spent(job, snapshot.now) >= most}
     rank = {name: place for place, name in enumerate(names)}
     for tenant in budgets:

@@ -5,7 +5,7 @@ Caps and reserves count what is decided: of a tenant's jobs the higher in the qu
 then lies beyond a cap loses its place.
 """
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Mapping
 
 from synergy_core.model.reasons import Reason
@@ -30,6 +30,8 @@ class TenantLedger:
         self._kept: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._types: dict[str, str] = {}
         """GPU type of each decided job."""
+        self._reserved: dict[str, int] = {}
+        """GPUs of each type that are lent to nobody and not claimed yet, once they have been asked for."""
         self._claimed: dict[str, dict[Path, tuple[int, int]]] = defaultdict(dict)
         """By GPU type and tenant: GPUs that it has by guarantees, and the lowest position of its jobs there."""
 
@@ -45,6 +47,8 @@ class TenantLedger:
         if entry.name in self._types:
             return
         self._types[entry.name] = gpu_type
+        if self.reserved(gpu_type):
+            self._reserved[gpu_type] += self._change(entry, gpu_type)
         for index in self.tree.nodes(entry.job):
             self._decided[gpu_type][index] += entry.gpus
         if self.stage != BORROWS:
@@ -100,15 +104,20 @@ class TenantLedger:
         before = self.reserved(gpu_type)
         if before == 0:
             return True
-        held = dict(self._decided[gpu_type])
-        for index in self.tree.nodes(entry.job):
-            held[index] = held.get(index, 0) + entry.gpus
-        lacking = self.tree.reserved(gpu_type, held) - (left - entry.gpus)
+        lacking = before + self._change(entry, gpu_type) - (left - entry.gpus)
         return lacking <= max(0, before - left)
 
     def reserved(self, gpu_type: str) -> int:
         """GPUs that are lent to nobody and not claimed yet."""
-        return self.tree.reserved(gpu_type, self._decided[gpu_type])
+        if gpu_type not in self._reserved:
+            self._reserved[gpu_type] = self.tree.reserved(gpu_type, self._decided[gpu_type])
+        return self._reserved[gpu_type]
+
+    def _change(self, entry: QueueEntry, gpu_type: str) -> int:
+        """How many more of these there are once the job has its GPUs: 0 or fewer."""
+        held, roots = self._decided[gpu_type], self.tree.roots(entry.job)
+        after = ChainMap({index: held[index] + entry.gpus for index in self.tree.nodes(entry.job)}, held)
+        return self.tree.reserved(gpu_type, after, roots) - self.tree.reserved(gpu_type, held, roots)
 
     # Who borrows most
 

@@ -63,7 +63,8 @@ def claims(walk: Walk, round_: Round, *, preempts: bool) -> list[QueueEntry]:
         displaced = -1
         while displaced < walk.displaced:  # a displaced job may have a guarantee on another type
             displaced = walk.displaced
-            served += [entry for entry in _claimants(walk, round_, preempts=preempts) if walk.claim(entry)]
+            found = _claimants(walk, round_, preempts=preempts)  # running jobs can be there twice
+            served += [one for one in found if not walk.tenants.is_decided(one.name) and walk.claim(one)]
     walk.tenants.stage = BORROWS
     return served
 

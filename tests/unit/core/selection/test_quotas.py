@@ -53,6 +53,12 @@ def test_nor_one_of_opt(snapshot: Snapshot, mode: str) -> None:
 
 @often
 @given(with_quotas(snapshots()), configs)
+def test_the_order_of_the_jobs_does_not_matter(snapshot: Snapshot, config: PlanConfig) -> None:
+    assert plan(replace(snapshot, jobs=snapshot.jobs[::-1]), config) == plan(snapshot, config)
+
+
+@often
+@given(with_quotas(snapshots()), configs)
 def test_quotas_with_room_for_all_change_nothing(snapshot: Snapshot, config: PlanConfig) -> None:
     """Without a limit on pods: a job whose pods are counted is given its nodes earlier in the plan."""
     wide = tuple(

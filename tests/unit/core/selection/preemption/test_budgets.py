@@ -110,6 +110,19 @@ def test_a_tenants_budget_leaves_the_lowest_in_the_queue() -> None:
     assert out_of_budget(replace(snapshot, tenants=()), PlanConfig(), ("a", "b", "c")) == frozenset()
 
 
+@pytest.mark.parametrize("policy", ["fifo", "las", "max-min-fairness"])
+def test_a_job_that_is_never_preempted_uses_up_no_budget(policy: str) -> None:
+    """It is the lowest in the queue, and the budget is for the job above it: else no guarantee would be met."""
+    jobs = (
+        _runs("guest", tenant="guest", arrival_s=0.0),
+        _runs("never", tenant="guest", arrival_s=1.0, attained_gpu_s=9e4, preemptible=False),
+        job("owner", tenant="owner", arrival_s=2.0),
+    )
+    tenants = (Tenant("owner", guarantee={"V100": 1}), Tenant("guest", preemptions_per_hour=1))
+    snapshot = Snapshot(nodes=(node("n", 2, cpus=6, gib=120),), jobs=jobs, now=NOW, tenants=tenants)
+    assert plan(snapshot, PlanConfig(policy=policy)).preempted == ("guest",)
+
+
 @pytest.mark.parametrize("wrong", [0, -1])
 def test_a_budget_of_no_preemptions_is_refused(wrong: int) -> None:
     with pytest.raises(FieldError, match="preemptions_per_hour: must be at least 1"):

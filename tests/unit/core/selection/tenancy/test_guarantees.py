@@ -194,6 +194,15 @@ def test_plans_of_the_same_demand_come_to_rest(snapshot: Snapshot, policy: str, 
 
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
+@pytest.mark.parametrize("policy", ["las", "fifo"])
+def test_a_job_that_runs_by_its_departments_guarantee_stays_where_it_is(policy: str, mechanism: str) -> None:
+    tenants = (Tenant("dept", guarantee={"V100": 1}), Tenant("team", parent="dept"))
+    nodes = tuple(planning.node(name, 1, cpus=3, gib=60) for name in ("n0", "n1"))
+    snapshot = Snapshot(nodes=nodes, jobs=tuple(jobs_of("team", 1, running=1)), tenants=tenants)
+    assert plan(snapshot, PlanConfig(policy=policy, mechanism=mechanism)).preempted == ()
+
+
+@pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 @pytest.mark.parametrize("policy", EVERY)
 def test_the_largest_borrower_gives_a_guarantee_back(policy: str, mechanism: str) -> None:
     tenants = (Tenant("owner", guarantee={"V100": 3}), Tenant("much"), Tenant("little", guarantee={"V100": 1}))
