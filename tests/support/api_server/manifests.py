@@ -118,7 +118,7 @@ FULL_JOB: Manifest = {
         "steps": 100_000,
         "batchSize": 256,
         "tenant": "vision",
-        "after": [{"job": "prepare"}, {"job": "sweep", "until": "Finished"}],
+        "after": [{"job": "prepare", "until": "Succeeded"}, {"job": "sweep", "until": "Finished"}],
         "weight": 2.5,
         "priorityClassName": "production",
         "slo": {"deadline": "2027-01-01T00:00:00Z"},
