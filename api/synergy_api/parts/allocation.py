@@ -83,15 +83,3 @@ class Allocation(ApiModel):
     @classmethod
     def _drop_nodes(cls, wire: Any) -> Any:
         return {key: value for key, value in wire.items() if key != "nodes"} if isinstance(wire, dict) else wire
-
-
-class WorkerStatus(ApiModel):
-    """One worker pod as the operator last saw it."""
-
-    name: Annotated[str, Field(description="Name of the pod.")]
-    rank: Annotated[int, Field(ge=0, description="Index of the pod among the job's workers.")]
-    node: Annotated[str, Field(description="Node the pod is pinned to.")]
-    gpus: Annotated[int, Field(ge=1, description="GPUs of the pod.")]
-    cpu_millis: Annotated[int, Field(ge=0, description="CPU of the pod in milli-CPU.")]
-    memory_bytes: Annotated[int, Field(ge=0, description="Memory of the pod in bytes.")]
-    state: Annotated[str, Field(description="Gated, Waiting, Running, Succeeded or Failed.")]

@@ -84,3 +84,15 @@ class ServiceStatus(ApiModel):
     def counted_failures(self) -> int:
         """Failed runs that count against backoffLimit."""
         return max(0, self.failures - (self.forgiven or 0))
+
+
+class WorkerStatus(ApiModel):
+    """One worker pod as the operator last saw it."""
+
+    name: Annotated[str, Field(description="Name of the pod.")]
+    rank: Annotated[int, Field(ge=0, description="Index of the pod among the job's workers.")]
+    node: Annotated[str, Field(description="Node the pod is pinned to.")]
+    gpus: Annotated[int, Field(ge=1, description="GPUs of the pod.")]
+    cpu_millis: Annotated[int, Field(ge=0, description="CPU of the pod in milli-CPU.")]
+    memory_bytes: Annotated[int, Field(ge=0, description="Memory of the pod in bytes.")]
+    state: Annotated[str, Field(description="Gated, Waiting, Running, Succeeded or Failed.")]

@@ -3,8 +3,7 @@
 from typing import Final
 
 from synergy_api.names import ROLE_WORKER
-from synergy_api.parts.allocation import WorkerStatus
-from synergy_api.parts.service import ServiceStatus
+from synergy_api.parts.service import ServiceStatus, WorkerStatus
 from synergy_api.reasons import Reason
 from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_operator.actions import Action, ApplyStatus

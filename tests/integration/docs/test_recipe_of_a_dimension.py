@@ -38,7 +38,7 @@ EDITS = {
         '    memory_bytes: Annotated[int, Field(ge=1, description="Memory limit of the runs': BYTES.format(1)
     },
     "api/synergy_api/resources/gpu_pool.py": {"    memory:": QUANTITY.format("Quantity")},
-    "api/synergy_api/resources/training_job.py": {"    memory_bytes:": BYTES.format(0)},
+    "api/synergy_api/parts/service.py": {"    memory_bytes:": BYTES.format(0)},
 }
 """By file of the recipe: what it adds, by the beginning of the line after which it stands."""
 

@@ -19,6 +19,7 @@ NAMES_THEM = {
     "api/synergy_api/parts/allocation.py": "field of the custom resource",
     "api/synergy_api/parts/profile.py": "axes of the sensitivity matrix",
     "api/synergy_api/parts/sizes.py": "field of the custom resource",
+    "api/synergy_api/parts/service.py": "field of the custom resource",
     "api/synergy_api/parts/usage.py": "GPU memory",
     "operator/synergy_operator/job/events.py": "the CPU of a profile's point",
     "operator/synergy_operator/pods/cache_share.py": "the data cache takes memory",
