@@ -99,8 +99,24 @@ def test_a_job_of_one_worker_sends_nothing(harness: Harness) -> None:
         assert "traffic" not in run.result
 
 
+_ATTEMPTS = 6
+"""Some ten seconds each."""
+
+
 def hidden_part(harness: Harness, by: str, *, hidden: bool) -> float:
-    """The overlap that is measured over a link of 100 Mbit/s, in a network namespace of its own."""
+    """The overlap that is measured over a link of 100 Mbit/s, in a network namespace of its own.
+
+    Where other work slows the steps it is not told, as it should be; then it is measured again.
+    """
+    for _ in range(_ATTEMPTS):
+        sent = _measured(harness, by, hidden=hidden)
+        assert sent["model_bytes"] == pytest.approx(1_250_000, rel=0.06)
+        if "overlap" in sent:
+            return float(sent["overlap"])
+    pytest.fail(f"the overlap was not told in any of {_ATTEMPTS} measurements")
+
+
+def _measured(harness: Harness, by: str, *, hidden: bool) -> dict[str, float]:
     options = ["--warmup-steps", "3", "--steps", "20", "--min-seconds", "0", "--workers", "2"]
     script = REDUCE.replace("HIDDEN", str(hidden))
     inside = ["unshare", "--net", "--", "sh", "-c", SLOW_LINK, "apart"]
@@ -113,9 +129,8 @@ def hidden_part(harness: Harness, by: str, *, hidden: bool) -> float:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    sent = json.loads((harness.folder / "termination-log").read_text())["traffic"]
-    assert sent["model_bytes"] == pytest.approx(1_250_000, rel=0.06)
-    return float(sent.get("overlap", -1))
+    found: dict[str, float] = json.loads((harness.folder / "termination-log").read_text())["traffic"]
+    return found
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a network namespace, which needs root")
