@@ -2,19 +2,20 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+import pytest_asyncio
 
 from support.on_cluster.jobs import reaches, restricted_template, submit
 from support.on_cluster.prometheus import Prometheus, evaluating, expressions, rules
 from support.waiting import eventually
 from synergy_cli.product import NAMESPACE
 from synergy_kube import KubeClient
-from synergy_kube.resources import DEPLOYMENTS, PODS, TRAINING_JOBS
+from synergy_kube.resources import DEPLOYMENTS, PODS, TENANTS, TRAINING_JOBS
 
 pytestmark = pytest.mark.e2e
 
@@ -48,6 +49,17 @@ def prometheus(dashboard: None, tmp_path: Path) -> Iterator[Prometheus]:
         yield server
 
 
+@pytest_asyncio.fixture
+async def lender(kube: KubeClient, namespace: str) -> AsyncIterator[None]:
+    """A Tenant whose guarantee nobody claims, and one of the namespace that borrows it."""
+    tenants = {f"lends-{namespace}": {"guarantee": {"A100": 2}}, f"borrows-{namespace}": {"namespaces": [namespace]}}
+    for name, spec in tenants.items():
+        await kube.create(TENANTS, {"metadata": {"name": name}, "spec": spec})
+    yield
+    for name in tenants:
+        await kube.delete(TENANTS, name)
+
+
 async def find_components(kube: KubeClient, prometheus: Prometheus) -> None:
     """Have Prometheus scrape the pods that there are now, as a ServiceMonitor would."""
     addresses = []
@@ -78,7 +90,7 @@ def job(**more: Any) -> dict[str, Any]:
 
 
 async def test_every_panel_has_data_and_nothing_is_critical(
-    kube: KubeClient, namespace: str, pools: None, prometheus: Prometheus
+    kube: KubeClient, namespace: str, pools: None, prometheus: Prometheus, lender: None
 ) -> None:
     await find_components(kube, prometheus)
     await submit(kube, namespace, "trains", **job())

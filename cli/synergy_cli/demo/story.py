@@ -179,7 +179,7 @@ async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, tell: 
             policy = {"apiVersion": API_VERSION, "spec": {"mechanism": "tune"}}
             await kube.merge_patch(SCHEDULING_POLICIES, "default", policy)
         waiting = story.waiting()
-        if tuned and not explained and waiting is not None:
+        if (tuned or woken) and not explained and waiting is not None:
             explained = True
             await explain(waiting)
         if not woken and any(_done(seen) for seen in story.observations.values()):
