@@ -33,6 +33,9 @@ IMPOSSIBLE = "impossible"
 SAMPLES = 4
 """Throughput reports wanted from the CPU-hungry job at its proportional share before Synergy-Tune takes over."""
 
+AT_ONCE = 2
+"""Jobs that train at a time when the cluster's GPUs are all in use."""
+
 CPU_MILLIS = 1600
 """What the GPU node of a devcluster must offer to jobs and to the components beside them."""
 SETTLE_SECONDS = 15.0
@@ -73,7 +76,9 @@ class Story:
         )
 
     def waiting(self) -> str | None:
-        """A job that waits for GPUs which others hold."""
+        """A job that waits while two others train: it will not have its turn in a moment."""
+        if sum(seen.phases[-1:] == ["Running"] for seen in self.observations.values()) < AT_ONCE:
+            return None
         for name, seen in self.observations.items():
             if name != IMPOSSIBLE and seen.phases and seen.phases[-1] == "Queued" and seen.last["status"].get("queue"):
                 return name
@@ -179,7 +184,7 @@ async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, tell: 
             policy = {"apiVersion": API_VERSION, "spec": {"mechanism": "tune"}}
             await kube.merge_patch(SCHEDULING_POLICIES, "default", policy)
         waiting = story.waiting()
-        if (tuned or woken) and not explained and waiting is not None:
+        if not explained and waiting is not None:
             explained = True
             await explain(waiting)
         if not woken and any(_done(seen) for seen in story.observations.values()):
