@@ -59,8 +59,8 @@ def with_urgent(snapshot: Snapshot, config: PlanConfig, names: Sequence[str], pl
 
 
 def _with_those_who_left(plan: Plan, gone: Sequence[GaveWay], without: Plan, jobs: Mapping[str, Job]) -> Plan:
-    """The last of the plans, with the jobs that were taken out of its snapshot as preempted ones; what does not depend
-    on who runs is as in the plan without."""
+    """The last of the plans, with the jobs that were taken out of its snapshot as preempted ones. Promotions, deadlines
+    and isolated progress do not depend on which jobs run: they are those of the first plan."""
     in_order = tuple(sorted(gone, key=lambda one: one.job))
     names = {one.job for one in gone}
     yielded = [waiting(jobs[one.job], Reason.YIELDED) for one in in_order] if without.waiting else []

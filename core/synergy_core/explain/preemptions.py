@@ -37,7 +37,7 @@ class Preemption:
     job: str
     rule: PreemptionRule
     by: tuple[str, ...] = ()
-    """Jobs that get the GPUs, by name; the first few. Empty where nobody does."""
+    """Names of the first few jobs that get the GPUs; empty if no job gets them."""
 
 
 def preemptions(snapshot: Snapshot, plan: Plan, *, across: bool) -> tuple[Preemption, ...]:

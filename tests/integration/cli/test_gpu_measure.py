@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from support.job import debian_torch
 from synergy_cli.colocation.tables import read_singles
 from synergy_cli.gpu.measuring import Setting
 from synergy_cli.gpu.models import MODELS
@@ -19,8 +20,7 @@ from synergy_cli.gpu.preemption import checkpoint_times, suspension
 from synergy_cli.gpu.tables import tables
 from synergy_cli.main import main
 
-PYTHON = "/usr/bin/python3"
-"""Debian's, which has python3-torch (`make torch`)."""
+PYTHON = str(debian_torch.PYTHON)
 ROOT = Path(__file__).parents[3]
 PACKAGES = ":".join(str(ROOT / room) for room in ("cli", "job", "profiler-job", "core"))
 MODEL = """
@@ -60,6 +60,7 @@ def told(_: str) -> None:
 )
 def test_each_model_of_the_thesis_trains(name: str, parameters: int | None) -> None:
     """With the number of parameters that the published models have for ten classes of small images."""
+    debian_torch.required()
     answer = subprocess.run(
         [PYTHON, "-c", MODEL, name],
         env={**os.environ, "PYTHONPATH": PACKAGES},
@@ -79,6 +80,7 @@ def test_the_other_models_train_too(name: str) -> None:
 
 
 def test_one_command_makes_all_tables(tmp_path: Path) -> None:
+    debian_torch.required()
     arguments = ["gpu", "measure", "--on-cpu", "--python", PYTHON, "--models", "mlp", "--batches", "1,2"]
     few = ["--pairs", "1", "--threes", "1", "--seconds", "0.5", "--out", str(tmp_path)]
     found = CliRunner().invoke(main, [*arguments, *few], env={"PYTHONPATH": PACKAGES})

@@ -133,6 +133,20 @@ async def test_no_job_runs_in_a_pools_maintenance_and_jobs_come_after_it(
         await kube.delete(GPU_POOLS, "a-maintained")
 
 
+@pytest.mark.usefixtures("custom_resources", "two_nodes")
+async def test_a_time_on_the_node_that_cannot_be_read_is_named_and_can_be_taken_away(
+    devcluster: synergy_devcluster.Cluster, kube: KubeClient
+) -> None:
+    written = {"metadata": {"annotations": {"kube-synergy.dev/empty-by": "tomorrow"}}}
+    await kube.merge_patch(NODES, DRAINED, written)
+    answer = await asyncio.to_thread(command, devcluster, DRAINED)
+    assert answer.returncode == 2
+    assert f"node {DRAINED}, annotation kube-synergy.dev/empty-by: 'tomorrow' is not an RFC 3339 time" in answer.stderr
+    assert "takes jobs again" in await drain(devcluster, DRAINED, "--cancel")
+    assert "is not drained" in await drain(devcluster, DRAINED)
+
+
+@pytest.mark.usefixtures("custom_resources")
 async def test_what_cannot_be_is_refused_by_name(devcluster: synergy_devcluster.Cluster) -> None:
     bad = {
         ("nowhere", "--by", "2h"): "NODE: there is no node nowhere",

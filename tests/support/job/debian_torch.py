@@ -2,9 +2,10 @@
 
 import os
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pytest
+from support.needed import lacks
 
 PYTHON = Path("/usr/bin/python3")
 LIBRARY = Path(__file__).parents[3] / "job"
@@ -14,19 +15,20 @@ ENVIRON = {"PYTHONPATH": str(LIBRARY), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED
 
 def required() -> None:
     """Skip the test where PyTorch is missing; in CI fail it."""
-    if any(Path("/usr/lib/python3/dist-packages").glob("torch/__init__.py")):
-        return
-    message = "needs Debian's python3-torch: make torch"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
+    if not any(Path("/usr/lib/python3/dist-packages").glob("torch/__init__.py")):
+        lacks("needs Debian's python3-torch: make torch")
 
 
 def run(code: str) -> str:
     """The output of a script; the test fails where the script does."""
+    return output_of([str(PYTHON), "-c", code], ENVIRON)
+
+
+def output_of(command: Sequence[str], environ: Mapping[str, str]) -> str:
+    """What a command prints; the test fails where the command does."""
     done = subprocess.run(
-        [PYTHON, "-c", code],
-        env={**os.environ, **ENVIRON},
+        command,
+        env={**os.environ, **environ},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,7 +1,5 @@
 """The PyTorch of a newer Debian, in a tree of its own with its loader and Python. `make newer-torch` makes it."""
 
-import os
-import subprocess
 from pathlib import Path
 
 from support.job import debian_torch
@@ -34,14 +32,4 @@ def required() -> None:
 
 def run(code: str) -> str:
     """The output of a script; the test fails where the script does."""
-    done = subprocess.run(
-        [*COMMAND, "-c", code],
-        env={**os.environ, **ENVIRON},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+    return debian_torch.output_of([*COMMAND, "-c", code], ENVIRON)

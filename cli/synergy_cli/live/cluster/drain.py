@@ -24,7 +24,7 @@ _LOOK_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Drain:
-    """A node, when it must be empty, and who is there."""
+    """When a node must be empty, and the jobs that hold GPUs there."""
 
     empty_by_s: float | None
     rows: list[DrainRow]
@@ -44,8 +44,8 @@ def drain_command(*, node: str, by: str | None, cancel: bool, wait: bool, dry_ru
     """Have all jobs leave NODE before a time, each with a checkpoint at the end of a round.
 
     No job comes that would have to leave within a round. The node stays closed until you cancel the drain. Without --by
-    and --cancel the command shows who is still there. Other pods stay: cordon and drain the node with kubectl when it
-    is empty. The command needs the right to patch nodes.
+    and --cancel the command lists the jobs that are still on the node. It moves no other pods: run `kubectl drain` when
+    no job is left. The command needs the right to patch nodes.
     """
     if cancel and (by is not None or wait):
         raise BadInputError("--cancel: leave out --by and --wait")
@@ -54,15 +54,17 @@ def drain_command(*, node: str, by: str | None, cancel: bool, wait: bool, dry_ru
         raise BadInputError("--wait: nothing is changed by --dry-run=server; leave one of them out")
     text = None if by is None else _time_of(by, time.time())
 
+    if cancel:
+        ask(where, lambda cluster: _annotate(cluster, node, None, dry=dry))
+        click.echo(f"node/{node} takes jobs again{' (dry run)' if dry else ''}")
+        return
+
     async def question(cluster: Cluster) -> _Drain:
-        if cancel or text is not None:
+        if text is not None:
             await _annotate(cluster, node, text, dry=dry)
         return await _look(cluster, node, text if dry else None)
 
     found = ask(where, question)
-    if cancel:
-        click.echo(f"node/{node} takes jobs again{' (dry run)' if dry else ''}")
-        return
     _tell(node, found, "(dry run)" if dry else "")
     if wait and found.rows:
         ask(where, lambda cluster: _empty(cluster, node))
@@ -100,7 +102,10 @@ async def _look(cluster: Cluster, node: str, assumed: str | None = None) -> _Dra
     except NotFound:
         raise BadInputError(f"NODE: there is no node {node}") from None
     text = assumed or (item["metadata"].get("annotations") or {}).get(ANNOTATION_EMPTY_BY)
-    empty_by_s = None if text is None else parse_time(text)
+    try:
+        empty_by_s = None if text is None else parse_time(text)
+    except ValueError as error:
+        raise BadInputError(f"node {node}, annotation {ANNOTATION_EMPTY_BY}: {error}; give --by or --cancel") from error
     jobs, hidden = await cluster.visible_jobs()
     now = time.time()
     until = now if empty_by_s is None else empty_by_s

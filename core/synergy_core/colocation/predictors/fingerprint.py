@@ -54,7 +54,7 @@ def fingerprint(references: References, measured: Mapping[str, Kept]) -> Fingerp
 def next_reference(
     references: References | None, measured: Mapping[str, Kept], available: Collection[str], *, most: int
 ) -> str | None:
-    """The reference beside which a new model should run next; None if nothing more is to be learnt.
+    """The reference beside which a new model should run next; None if no further measurement helps.
 
     `available` are the models that can be run. The choice is the one after whose measurement the entries are expected
     to be known best. Models that nothing is known of come after all others, by name: they tell of themselves only.

@@ -7,7 +7,7 @@
    promoted jobs and profile runs come first. A job displaces jobs below it of its own tenant, or jobs of a tenant that
    borrows more than its own then would. Policies that divide time themselves, and mechanisms with an order of their
    own, keep their order here.
-3. What is still free goes to whoever waits and may have it.
+3. GPUs that are still free go to waiting jobs whose tenants allow it.
 
 A gang that is larger than what is left of a guarantee borrows as a whole. Equal borrowers never displace each other, so
 plans of the same demand come to rest (`docs/decisions/0062`).
@@ -70,7 +70,7 @@ def claims(walk: Walk, round_: Round, *, preempts: bool) -> list[QueueEntry]:
 
 
 def _claimants(walk: Walk, round_: Round, *, preempts: bool) -> Iterator[QueueEntry]:
-    """Entries that could have room in a guarantee; running jobs first where nobody is preempted."""
+    """Entries that could have room in a guarantee; running jobs first if the policy preempts no job."""
     in_order = _with_room(walk, round_, preempts=preempts)
     if (
         round_.fair and walk.tenants.stage + 1 < round_.tenants.height
