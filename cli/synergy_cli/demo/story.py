@@ -77,7 +77,7 @@ class Story:
         )
 
     def waiting(self) -> str | None:
-        """A job that waits while two others train, the one that fails not counted: its turn will not come in a moment."""
+        """A job that waits while two others train that stay: it will not have its turn in a moment."""
         running = [name for name, seen in self.observations.items() if seen.phases[-1:] == ["Running"]]
         if len(running) < AT_ONCE or BROKEN in running:
             return None
