@@ -79,8 +79,8 @@ MESSAGES: Final[dict[Reason, str]] = {
     "minimum or payback, never preempted, or profile runs. It runs when these end; a shorter minimum run, or fewer "
     "jobs that are never preempted, bring it in earlier.",
     Reason.GUARANTEE_SCATTERED: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has {held}, so "
-    "the job's {need} are guaranteed. It must be on one node, and on each node jobs that run by guarantees have too many "
-    "GPUs. It runs when enough of these have ended on one node; placement auto would let it run on several nodes.",
+    "the job's {need} are guaranteed. It must be on one node, and on each node jobs that run by guarantees have too "
+    "many GPUs. It runs when enough of these have ended on one node; placement auto would let it run on several nodes.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
     "add such nodes.",
     Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned or must soon be empty, "
