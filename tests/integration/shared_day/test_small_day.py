@@ -6,27 +6,19 @@ import pytest
 
 import synergy_devcluster
 from support.extender.world import without_the_product
-from support.shared_day.day import lived, product
+from support.shared_day.day import lived, nodes, product
 from support.shared_day.figures import measured
 from support.shared_day.size import SMALL
 from synergy_kube import KubeClient
-from synergy_kube.resources import NODES
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
-
-
-async def nodes(kube: KubeClient) -> dict[str, str]:
-    """Ten of the fake nodes with the day's types. They have eight GPUs: what the day does not use is in use."""
-    items = (await kube.list(NODES, label_selector="type=kwok"))["items"]
-    free = iter(sorted(item["metadata"]["name"] for item in items))
-    return {next(free): gpu_type for gpu_type, count in SMALL.nodes.items() for _ in range(count)}
 
 
 async def test_guarantees_and_limits_hold_at_every_event(
     devcluster: synergy_devcluster.Cluster, kube: KubeClient, custom_resources: None, tmp_path: Path
 ) -> None:
     async with without_the_product(kube), product(devcluster, kube, tmp_path, SMALL.round_s):
-        day = await lived(kube, SMALL, await nodes(kube))
+        day = await lived(kube, SMALL, await nodes(kube, SMALL))
     print(day.observer.events, sorted(day.observer.waits), dict(day.observer.most))
     print(measured(SMALL, day.jobs, day.seen))
     assert day.observer.broken == []

@@ -62,6 +62,13 @@ async def product(cluster: Cluster, kube: KubeClient, folder: Path, round_s: int
             await made.close()
 
 
+async def nodes(kube: KubeClient, size: Size) -> dict[str, str]:
+    """The fake nodes that the day takes, with the types that they have for it."""
+    items = (await kube.list(NODES, label_selector="type=kwok"))["items"]
+    free = iter(sorted(item["metadata"]["name"] for item in items))
+    return {next(free): gpu_type for gpu_type, count in size.nodes.items() for _ in range(count)}
+
+
 async def lived(kube: KubeClient, size: Size, types_of_nodes: Mapping[str, str]) -> Day:
     """Let the day pass. `types_of_nodes` are the nodes that jobs may use, with the type that each has for the day."""
     tree = size.tenants()
