@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -200,6 +200,9 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 	$(IMAGES) --build-only
 	$(BIN)/pytest tests/fidelity -s
 
+shared-day: setup prerequisites ## 1,000 jobs of 12 tenants on 200 nodes: are guarantees and limits kept, and is it as simulated (15 minutes)
+	$(APART) $(BIN)/pytest tests/shared_day -m long -s
+
 plots: setup .venv/.docs-installed ## docs/reproductions/*.svg from the results in docs/reproductions/results
 	$(PY) docs/site/plots.py
 
@@ -230,7 +233,7 @@ e2e-long: setup prerequisites
 demo-kind-test: setup prerequisites
 	$(MAKE) test-kind LONG=1
 
-test-long: properties storm recorder chaos chaos-outage fidelity e2e-long test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+test-long: properties storm recorder chaos chaos-outage fidelity shared-day e2e-long test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves

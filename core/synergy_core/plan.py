@@ -22,7 +22,7 @@ from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
 from synergy_core.selection.colocation_groups import NO_GROUPS, CoLocationGroups, candidate_groups, colocation_groups
-from synergy_core.selection.preemption.budgets import out_of_budget
+from synergy_core.selection.preemption.budgets import TenantBudgets, out_of_own_budget
 from synergy_core.selection.preemption_protection import least_run_s, protected
 from synergy_core.selection.quotas import Quotas
 from synergy_core.selection.round import Round
@@ -79,24 +79,43 @@ def _planned(
         tenants=tenants,
     ).led_by(head)
 
-    # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
     kept = out_of_reach(job_index.running, config.mode)
-    groups, outcome = _placed(
-        planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas, tenants=tenants
-    )
+    budgets = TenantBudgets(snapshot)
+    young, spent = protected(snapshot.jobs, snapshot.now, config), out_of_own_budget(snapshot, config)
+    held_back: frozenset[str] = frozenset()
+    while True:  # which jobs a plan preempts, and so which budgets it exceeds, only the plan itself tells
+        # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
+        groups, outcome = _placed(
+            planned,
+            config,
+            memory,
+            job_index,
+            ranking,
+            young=young,
+            spent=spent | held_back,
+            budgets=budgets,
+            grouping=grouping,
+            kept=kept,
+            quotas=quotas,
+            tenants=tenants,
+        )
 
-    # 7. The answer, with why the other jobs wait.
-    return ranking.names, answer(
-        snapshot,
-        config,
-        ranking=ranking,
-        outcome=outcome,
-        groups=groups,
-        kept=kept,
-        shut_out=excluded,
-        estimates=memory.speeds,
-        speeds=job_index,
-    )
+        # 7. The answer, with why the other jobs wait.
+        found = answer(
+            snapshot,
+            config,
+            ranking=ranking,
+            outcome=outcome,
+            groups=groups,
+            kept=kept,
+            shut_out=excluded,
+            estimates=memory.speeds,
+            speeds=job_index,
+        )
+        more = budgets.held_back(found, ranking.names, young | spent | held_back) if budgets else frozenset()
+        if not more:
+            return ranking.names, found
+        held_back |= more
 
 
 def _without(snapshot: Snapshot, excluded: Mapping[str, object]) -> Snapshot:
@@ -113,6 +132,9 @@ def _placed(
     job_index: JobIndex,
     ranking: Ranking,
     *,
+    young: frozenset[str],
+    spent: frozenset[str],
+    budgets: TenantBudgets,
     grouping: Grouping,
     kept: Mapping[str, Allocation],
     quotas: Quotas,
@@ -120,26 +142,33 @@ def _placed(
 ) -> tuple[CoLocationGroups, Outcome]:
     """Steps 5 and 6: selects and places the queue of `ranking`.
 
-    The one loop of a plan. Where few of a type's GPUs can be shared, a group may find no GPU that its members would
-    find alone. Only the mechanism knows, so the steps are repeated without such groups; each time there are fewer.
+    Where few of a type's GPUs can be shared, a group may find no GPU that its members would find alone. Only the
+    mechanism knows, so the steps are repeated without such groups; each time there are fewer.
     """
     pools = memory.pools
-    young = protected(snapshot.jobs, snapshot.now, config)
-    young |= out_of_budget(snapshot, config, ranking.names, young)
-    candidates: Sequence[Candidate] = candidate_groups(snapshot, ranking, config, grouping, protected=young)
+    candidates: Sequence[Candidate] = candidate_groups(snapshot, ranking, config, grouping, protected=young | spent)
     while True:
         groups = colocation_groups(snapshot, ranking, pools, config, candidates)
         planned = job_index if groups is NO_GROUPS else JobIndex(groups.jobs(snapshot.jobs), memory)
         queue = planned.queue(
             groups.ranking(ranking),
             without=kept,
-            protected=groups.planned(young),
+            protected=groups.planned(young | spent),
             least_run_s=lambda job: least_run_s(job, config),
             wants_shared=grouping.wants_shared,
             pods_matter=quotas.pods_matter,
         )
         outcome = MECHANISMS[config.mechanism](
-            _round(queue, pools, config, ranking, quotas=quotas, tenants=tenants.with_groups(groups.members_by_name))
+            _round(
+                queue,
+                pools,
+                config,
+                ranking,
+                quotas=quotas,
+                tenants=tenants.with_groups(groups.members_by_name),
+                budgets=budgets,
+                spent=groups.planned(spent),
+            )
         )
         unassigned = groups.unassigned(*_assigned_and_idle(outcome, pools), outcome.full) if candidates else ()
         if not unassigned:
@@ -155,10 +184,12 @@ def _round(
     *,
     quotas: Quotas,
     tenants: TenantTree,
+    budgets: TenantBudgets,
+    spent: frozenset[str],
 ) -> Round:
     profile_gpus = sum(sum(pool.gpus) for pool in pools) * config.profile_gpu_percent // 100
     fair = tenants.guarantees and ranking.preempts and not ranking.divides and not ranking.strict
-    return Round(queue, pools, config.mode, profile_gpus, config.explain, quotas, tenants, fair)
+    return Round(queue, pools, config.mode, profile_gpus, config.explain, quotas, tenants, fair, budgets, spent)
 
 
 def _assigned_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:

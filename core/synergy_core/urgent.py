@@ -21,7 +21,7 @@ from synergy_core.model.answer import GaveWay, Plan
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.reasons import Reason
 from synergy_core.model.snapshot import Allocation, Job, Snapshot, Tenant
-from synergy_core.selection.preemption.budgets import out_of_budget
+from synergy_core.selection.preemption.budgets import TenantBudgets, out_of_own_budget
 
 Planned = Callable[[Snapshot, tuple[str, ...]], Plan]
 """Plans a snapshot with these jobs at the head of the queue."""
@@ -43,19 +43,21 @@ def with_urgent(snapshot: Snapshot, config: PlanConfig, names: Sequence[str], pl
     if not wait:
         return plan
     without, gone, plans = plan, list[GaveWay](), iter(range(_MOST_PLANS))
+    jobs, budgets = {job.name: job for job in snapshot.jobs}, TenantBudgets(snapshot)
 
     def limited(reduced: Snapshot, head: tuple[str, ...]) -> Plan | None:
         return None if next(plans, None) is None else planned(reduced, head)
 
     served: tuple[str, ...] = ()
     for job in sorted(wait, key=lambda one: (-one.priority, one.arrival_s, one.name)):
-        search = _Search(job, _without(snapshot, gone), config, names, plan, (*served, job.name))
+        preempted = tuple(jobs[name] for name in sorted({*plan.preempted, *(one.job for one in gone)}))
+        search = _Search(job, _without(snapshot, gone), config, plan, (*served, job.name), budgets, preempted)
         made = _room_for(search, limited)
         if made is not None:
             plan, victims = made
             gone += [GaveWay(victim, job.name) for victim in victims]
             served = search.head
-    return _with_those_who_left(plan, gone, without, {job.name: job for job in snapshot.jobs}) if gone else plan
+    return _with_those_who_left(plan, gone, without, jobs) if gone else plan
 
 
 def _with_those_who_left(plan: Plan, gone: Sequence[GaveWay], without: Plan, jobs: Mapping[str, Job]) -> Plan:
@@ -87,10 +89,12 @@ class _Search:
     job: Job
     snapshot: Snapshot
     config: PlanConfig
-    names: Sequence[str]
     plan: Plan
     head: tuple[str, ...]
     """Urgent jobs at the head of the queue: those that have room already, and this one."""
+    budgets: TenantBudgets
+    preempted: tuple[Job, ...]
+    """Jobs that are preempted already."""
 
 
 def _room_for(
@@ -108,6 +112,7 @@ def _room_for(
     may = _may_give_way(search)
     for gpu_type in sorted({_on(unit) for unit in may}):
         units = _keeping_guarantees([unit for unit in may if _on(unit) == gpu_type], job, snapshot, plan)
+        units = [tuple(unit) for unit in search.budgets.within(units, search.preempted)]
         found = _fewest(job, units, _idle(snapshot, plan, gpu_type), tried)
         if found is not None:
             return found
@@ -190,7 +195,7 @@ def _may_give_way(search: _Search) -> list[_Unit]:
     snapshot, job, config = search.snapshot, search.job, search.config
     by_name = {one.name: one for one in snapshot.jobs}
     there = {one.job: one for one in search.plan.allocations}
-    protected = out_of_budget(snapshot, config, search.names)
+    protected = out_of_own_budget(snapshot, config)
 
     def may(other: Job) -> bool:
         running, place = other.running, there.get(other.name)

@@ -6,7 +6,7 @@ from synergy_core.explain.late import late_jobs
 from synergy_core.explain.waiting import waiting
 from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.model.answer import Plan, Waiting
+from synergy_core.model.answer import Displaced, Plan, Waiting
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.reasons import NO_FACTS
 from synergy_core.model.resources import node_share
@@ -34,10 +34,11 @@ def answer(
     """The plan. `kept` are jobs on nodes that are gone, `shut_out` jobs that their quotas leave no room for."""
     running = [job for job in snapshot.jobs if job.running is not None]
     given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config, groups, estimates)} | kept
+    ended = tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name), groups)))
     return Plan(
         allocations=tuple(given[name] for name in sorted(given)),
         waiting=_waiting(outcome, groups, shut_out) if config.explain else (),
-        preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name), groups))),
+        preempted=ended,
         resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name), groups))),
         policy=config.policy,
         mechanism=config.mechanism,
@@ -46,6 +47,16 @@ def answer(
         estimates=estimates.estimates,
         shares_from=ranking.shares_from,
         isolated=ranking.isolated,
+        displaced=_displaced(outcome, groups, frozenset(ended)),
+    )
+
+
+def _displaced(outcome: Outcome, groups: CoLocationGroups, ended: frozenset[str]) -> tuple[Displaced, ...]:
+    return tuple(
+        Displaced(member, loss.cause.value, () if loss.by is None else groups.names_of(loss.by))
+        for name, loss in outcome.losses.items()
+        for member in groups.names_of(name)
+        if member in ended
     )
 
 

@@ -63,7 +63,7 @@ class FixedDemands(AdmissionWalk):
             for entry, reservation in self._assigned[pool.gpu_type].items():
                 packing.assign(entry, reservation, reservation)
             packings.append(packing)
-        return Outcome(packings, self._waiting, self._quotas.full)
+        return Outcome(packings, self._waiting, self._quotas.full, self._losses)
 
     def reservations(self, pool: Pool) -> Reservations:
         """What is taken on the pool's nodes, kept places included."""

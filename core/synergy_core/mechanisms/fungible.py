@@ -29,6 +29,6 @@ def fungible(pack: Pack) -> Mechanism:
         selection = select(round_)
         packings = [pack(one, round_.mode) for one in selection.pools.values()]
         keep_to_quotas(packings, selection.quotas)
-        return Outcome(packings, selection.waiting, selection.quotas.full)
+        return Outcome(packings, selection.waiting, selection.quotas.full, selection.losses)
 
     return mechanism

@@ -56,7 +56,7 @@ def mechanism(round_: Round) -> Outcome:
         give_better_types(selection, round_.pools)
     packings = [pack(one, round_.mode) for one in selection.pools.values()]
     keep_to_quotas(packings, selection.quotas)
-    return Outcome(packings, selection.waiting, selection.quotas.full)
+    return Outcome(packings, selection.waiting, selection.quotas.full, selection.losses)
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:

@@ -59,6 +59,17 @@ class GaveWay:
     urgent: str
 
 
+@dataclass(frozen=True, slots=True)
+class Displaced:
+    """A running job of `Plan.preempted` whose place was taken."""
+
+    job: str
+    cause: Literal["guarantee", "limit", "order"]
+    """For a guarantee of another tenant; because its own tenant may not hold so much; for a job that comes before."""
+    by: tuple[str, ...] = ()
+    """The job that it was taken for, or several that share GPUs; empty if it was taken for none."""
+
+
 SharesFrom = Literal["", "cut-short", "last", "isolated"]
 """Where the allocation matrix of a plan came from: the policy itself (or it has none); the best that was found when
 time ran out; an earlier plan, with an isolated share for each job that came since; the isolated shares of all jobs."""
@@ -73,7 +84,8 @@ class Plan:
     with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s` the caller must set
     to their present values. `late` names jobs that will miss their deadlines. `isolated` has the values to which the
     caller must set the `isolated_s` and `isolated_steps` of jobs. `gave_way` names those of `preempted` that leave at
-    once, whatever the mode.
+    once, whatever the mode. `displaced` says of those of `preempted` whose places were taken why, in the order in which
+    that was decided.
     """
 
     allocations: tuple[Allocation, ...]
@@ -88,3 +100,4 @@ class Plan:
     shares_from: SharesFrom = ""
     isolated: tuple[IsolatedTime, ...] = ()
     gave_way: tuple[GaveWay, ...] = ()
+    displaced: tuple[Displaced, ...] = ()

@@ -24,6 +24,10 @@ class Reason(StrEnum):
     TENANT_LIMIT = "TenantLimit"
     BORROWING_LIMIT = "BorrowingLimit"
     GUARANTEES_FIRST = "GuaranteesFirst"
+    GUARANTEE_AT_ROUND_END = "GuaranteeAtRoundEnd"
+    GUARANTEE_WAITS_FOR_BUDGETS = "GuaranteeWaitsForBudgets"
+    GUARANTEE_WAITS_FOR_RUNS = "GuaranteeWaitsForRuns"
+    GUARANTEE_SCATTERED = "GuaranteeScattered"
     NO_SUCH_GPU_TYPE = "NoSuchGPUType"
     NO_ALLOWED_NODE = "NoAllowedNode"
     TOO_MANY_GPUS = "TooManyGPUs"
@@ -64,6 +68,19 @@ MESSAGES: Final[dict[Reason, str]] = {
     Reason.GUARANTEES_FIRST: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has {held}, so the "
     "job's {need} would be borrowed, and {kept} are for other tenants' guarantees. It runs when these leave enough; a "
     "higher guarantee brings it in earlier.",
+    Reason.GUARANTEE_AT_ROUND_END: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has {held}, "
+    "so the job's {need} are guaranteed. They are lent: others give them back at the round's end. A shorter round "
+    "brings it in earlier.",
+    Reason.GUARANTEE_WAITS_FOR_BUDGETS: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has "
+    "{held}, so the job's {need} are guaranteed. Jobs that have {kept} of them may not be preempted now, because "
+    "preemption budgets are spent. Budgets hold a guarantee up for an hour at most; higher ones bring it in earlier.",
+    Reason.GUARANTEE_WAITS_FOR_RUNS: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has {held}, "
+    "so the job's {need} are guaranteed. Runs that have {kept} of them are not preempted now: they are within their "
+    "minimum or payback, never preempted, or profile runs. It runs when these end; a shorter minimum run, or fewer "
+    "jobs that are never preempted, bring it in earlier.",
+    Reason.GUARANTEE_SCATTERED: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has {held}, so "
+    "the job's {need} are guaranteed. It must be on one node, and on each node jobs that run by guarantees have too "
+    "many GPUs. It runs when enough of these have ended on one node; placement auto would let it run on several nodes.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
     "add such nodes.",
     Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned or must soon be empty, "

@@ -95,6 +95,7 @@ _ONLY_WHEN_SET = frozenset(
         (Tenant, "preemptions_per_hour"),
         (Tenant, "preempted"),
         (Plan, "gave_way"),
+        (Plan, "displaced"),
         (Snapshot, "tenants"),
         (Tenant, "parent"),
         (Tenant, "guarantee"),

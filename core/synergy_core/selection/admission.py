@@ -24,6 +24,7 @@ from synergy_core.selection.node_reservation import NodeReservation, reserved_fr
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
 from synergy_core.selection.round import Round
 from synergy_core.selection.tenancy.passes import borrow, claims, give_the_rest
+from synergy_core.selection.tenancy.unmet import unmet
 
 _OTHERS_MAY_PASS = NEVER | {Reason.QUOTA_FULL, Reason.TENANT_LIMIT, Reason.BORROWING_LIMIT, Reason.GUARANTEES_FIRST}
 """A job that waits for one of these reasons is in no other job's way."""
@@ -132,7 +133,11 @@ class AdmissionWalk(KeptPlaces):
         pools = fastest_first(entry, self._round.pools)
         if self._enters(entry, pools):
             return None
-        return self._why_its_tenant_may_not(entry, pools) or self._why_not_now(entry, pools)
+        return (
+            self._why_its_tenant_may_not(entry, pools)
+            or self._why_it_has_no_guarantee(entry, pools)
+            or self._why_not_now(entry, pools)
+        )
 
     def _exceeds_profile_share(self, entry: QueueEntry) -> bool:
         return self._profile_gpus_held > 0 and self._profile_gpus_held + entry.gpus > self._round.profile_gpus
@@ -147,6 +152,24 @@ class AdmissionWalk(KeptPlaces):
             return None
         reason, self._quotas.full[entry.name] = refusal
         return reason
+
+    def _why_it_has_no_guarantee(self, entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
+        """What holds the GPUs of a guarantee that has room for the job; notes the numbers."""
+        if not self._round.tenants.guarantees or entry.job.running is not None:
+            return None
+        for pool in pools:
+            there = [one for one in self._round.queue.running if self._has_place_on(one, pool)]
+            refusal = unmet(entry, self._ledger(pool), there, self.tenants, self._round)
+            if refusal is not None:
+                reason, self._quotas.full[entry.name] = refusal
+                return reason
+        return None
+
+    def _has_place_on(self, entry: QueueEntry, pool: Pool) -> bool:
+        """A running job has GPUs of the pool, and keeps them as far as the walk has come."""
+        if entry.held is None or entry.held.pool is not pool:
+            return False
+        return entry in self._held or (self.tenants.is_decided(entry.name) and entry.name not in self._losses)
 
     def _enters(self, entry: QueueEntry, pools: Sequence[Pool]) -> bool:
         """First a place that no other holds on any of the pools, then one by displacing."""

@@ -48,7 +48,7 @@ class _ShareWalk(AdmissionWalk):
     def selection(self) -> Selection:
         """What was decided."""
         self._spread_those_who_wait()
-        return Selection(self._selected, self._quotas, self._waiting)
+        return Selection(self._selected, self._quotas, self._waiting, self._losses)
 
     def _on(self, pool: Pool) -> PoolSelection:
         return self._selected[pool.gpu_type]

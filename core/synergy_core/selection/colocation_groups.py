@@ -53,6 +53,11 @@ class CoLocationGroups:
         group = self.by_name.get(job.name)
         return (job,) if group is None else group.members
 
+    def names_of(self, planned: str) -> tuple[str, ...]:
+        """Names of the jobs that a planned job represents."""
+        group = self.by_name.get(planned)
+        return (planned,) if group is None else tuple(job.name for job in group.members)
+
     @property
     def members_by_name(self) -> dict[str, Sequence[Job]]:
         """The jobs of each group by the name under which it is planned."""

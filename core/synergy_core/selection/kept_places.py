@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from synergy_core.model.pool import Pool, Reservation, Reservations
 from synergy_core.model.snapshot import Placement, QuotaDraw
 from synergy_core.model.tenant_tree import Path
+from synergy_core.selection.preemption.losses import Cause, Loss
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import QuotaLedger, Use
 from synergy_core.selection.round import Round
@@ -55,6 +56,8 @@ class KeptPlaces(ABC):
         """Jobs that were displaced so far."""
         self.lost = 0
         """Running jobs whose tenant may not have their places any more."""
+        self._losses: dict[str, Loss] = {}
+        """Why running jobs lose their places, in the order in which they do. They may find others."""
 
     def _keep_places(self) -> None:
         """Keep the places of running jobs: the last act of a subclass's constructor."""
@@ -117,6 +120,8 @@ class KeptPlaces(ABC):
         if entry not in self._held:
             return False
         if self._round.tenants and not self._tenant_may_have(entry, pool_of(entry)):
+            cause = Cause.LIMIT if self.tenants.is_capped(entry, pool_of(entry).gpu_type) else Cause.GUARANTEE
+            self._losses.setdefault(entry.name, Loss(cause))
             self._release(entry)
             self.lost += 1
             return False
@@ -206,6 +211,8 @@ class KeptPlaces(ABC):
                 self._hold(victim, place)
             else:
                 self.displaced += 1
+                cause = Cause.GUARANTEE if self.tenants.takes_by_guarantee(entry, victim) else Cause.ORDER
+                self._losses[victim.name] = Loss(cause, entry.name)
         self._forget_the_displaced({pool.gpu_type, *(pool_of(victim).gpu_type for victim, _ in released)})
         return placed
 

@@ -1,10 +1,12 @@
 """Which jobs run this round, by GPU type: what the mechanisms with fungible CPU and memory start from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Reservations
 from synergy_core.model.reasons import Reason
+from synergy_core.selection.preemption.losses import Loss
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import QuotaLedger
 
@@ -35,3 +37,5 @@ class Selection:
     pools: dict[str, PoolSelection]
     quotas: QuotaLedger = field(default_factory=QuotaLedger)
     waiting: list[tuple[QueueEntry, Reason]] = field(default_factory=list)
+    losses: Mapping[str, Loss] = field(default_factory=dict)
+    """Why running jobs lost their places, in that order."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from synergy_core.model.config import Mode
 from synergy_core.model.pool import Pool
 from synergy_core.model.tenant_tree import NO_TENANTS, TenantTree
+from synergy_core.selection.preemption.budgets import NO_BUDGETS, TenantBudgets
 from synergy_core.selection.quotas import NO_QUOTAS, Quotas
 from synergy_core.selection.scheduling_queue import SchedulingQueue
 
@@ -26,6 +27,9 @@ class Round:
     tenants: TenantTree = NO_TENANTS
     fair: bool = False
     """Beyond guarantees, the tenant that borrows least comes first; else the order of the queue holds."""
+    budgets: TenantBudgets = NO_BUDGETS
+    spent: frozenset[str] = frozenset()
+    """Running jobs that are protected because a preemption budget is spent."""
 
     def in_order(self, first: Sequence[str]) -> "Round":
         """The same with these jobs at the head of the queue, in this order."""

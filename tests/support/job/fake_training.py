@@ -21,6 +21,17 @@ Object = Mapping[str, Any]
 
 
 @dataclass(slots=True)
+class Span:
+    """A run that had GPUs, Unix time."""
+
+    gpu_type: str
+    due: float
+    """From when it could have trained (`Training.due`)."""
+    until: float
+    """When its workers were last seen to run."""
+
+
+@dataclass(slots=True)
 class Training:
     """A job, as it is seen from outside."""
 
@@ -47,6 +58,8 @@ class Training:
     """Of each run: from there until all of its workers ran."""
     places: list[tuple[str, float]] = field(default_factory=list)
     """GPU type of each run, and the steps per second that the plan told."""
+    spans: list[Span] = field(default_factory=list)
+    """When each run had its GPUs."""
 
 
 class FakeTraining:
@@ -136,6 +149,7 @@ class FakeTraining:
         now = time.time()
         job.steps_left -= (now - (job.since or now)) * job.speed
         job.since = None
+        job.spans[-1].until = now
         if job.ending is not None:
             job.ending.cancel()
 
@@ -143,7 +157,9 @@ class FakeTraining:
         now = time.time()
         if allocation["run"] != job.run:
             job.places.append((allocation["gpuType"], allocation["stepsPerSecond"]))
-            job.waits.append(now - job.due[allocation["run"]])
+            due = job.due[allocation["run"]]
+            job.waits.append(now - due)
+            job.spans.append(Span(allocation["gpuType"], due, now))
         job.run, job.since, job.speed = allocation["run"], now, allocation["stepsPerSecond"]
         job.ending = asyncio.get_running_loop().call_later(max(0.0, job.steps_left / job.speed), self._end, job)
 

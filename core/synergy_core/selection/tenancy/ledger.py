@@ -30,6 +30,8 @@ class TenantLedger:
         self._kept: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._types: dict[str, str] = {}
         """GPU type of each decided job."""
+        self._by_guarantee: set[str] = set()
+        """Jobs that were decided in a stage for guarantees."""
         self._reserved: dict[str, int] = {}
         """GPUs of each type that are lent to nobody and not claimed yet, once they have been asked for."""
         self._claimed: dict[str, dict[Path, tuple[int, int]]] = defaultdict(dict)
@@ -52,6 +54,7 @@ class TenantLedger:
         for index in self.tree.nodes(entry.job):
             self._decided[gpu_type][index] += entry.gpus
         if self.stage != BORROWS:
+            self._by_guarantee.add(entry.name)
             path = self.tree.paths(entry.job)[0]
             gpus, rank = self._claimed[gpu_type].get(path, (0, -1))
             self._claimed[gpu_type][path] = gpus + entry.gpus, max(rank, entry.rank)
@@ -59,6 +62,19 @@ class TenantLedger:
     def is_decided(self, name: str) -> bool:
         """Whether the job of this name runs for certain."""
         return name in self._types
+
+    def is_by_guarantee(self, entry: QueueEntry, gpu_type: str) -> bool:
+        """Whether the job runs by a guarantee: it was served by one, or all that a tenant above it has is within its
+        guarantee."""
+        if not self.is_decided(entry.name):
+            return False
+        path = self.tree.paths(entry.job)[0]
+        within = any(self.held(index, gpu_type) <= self.tree.guarantee(index, gpu_type) for index in path)
+        return within or entry.name in self._by_guarantee
+
+    def is_below(self, entry: QueueEntry, index: int) -> bool:
+        """Whether the job counts against the tenant."""
+        return index in self.tree.nodes(entry.job)
 
     def held(self, index: int, gpu_type: str) -> int:
         """What a tenant has for certain."""
@@ -75,6 +91,14 @@ class TenantLedger:
         is_own = self.stage != BORROWS and all(self.guarantor(path) == path[-1] for path in self.tree.paths(entry.job))
         return is_own or self._is_lent(entry, gpu_type, left)
 
+    def could_guarantee(self, entry: QueueEntry, gpu_type: str) -> int | None:
+        """The lowest tenant above the job whose guarantee has room for it; None if none has, or a cap forbids it."""
+        path = self.tree.paths(entry.job)[0]
+        if self.is_capped(entry, gpu_type):
+            return None
+        fits = (i for i in reversed(path) if self.held(i, gpu_type) + entry.gpus <= self.tree.guarantee(i, gpu_type))
+        return next(fits, None)
+
     def room(self, index: int) -> int:
         """GPUs of a guarantee that are not claimed yet, of the type where these are most."""
         guarantee = self.tree.tenants[index].guarantee
@@ -83,6 +107,15 @@ class TenantLedger:
     def guarantor(self, path: Path) -> int | None:
         """The tenant whose guarantee counts in the present stage."""
         return path[self.stage] if 0 <= self.stage < len(path) else None
+
+    def is_capped(self, entry: QueueEntry, gpu_type: str) -> bool:
+        """Whether a cap of its tenant, or of one above, leaves no room for the job."""
+        return self._capped_by(entry, gpu_type) is not None
+
+    def takes_by_guarantee(self, newcomer: QueueEntry, victim: QueueEntry) -> bool:
+        """Whether in the present stage the newcomer is served by a guarantee that is not the victim's, too."""
+        guarantor = self.guarantor(self.tree.paths(newcomer.job)[0])
+        return self.stage != BORROWS and guarantor not in self.tree.paths(victim.job)[0]
 
     def _is_guaranteed(self, entry: QueueEntry, gpu_type: str) -> bool:
         guarantors = {self.guarantor(path) for path in self.tree.paths(entry.job)}
@@ -164,7 +197,7 @@ class TenantLedger:
         if index is None:
             return None if self._is_lent(entry, gpu_type, left) else self._guarantees_first(entry, gpu_type)
         tenant = self.tree.tenants[index]
-        facts = {"borrowing": f"{tenant.borrowing.get(gpu_type, 0)}", **self._facts(entry, index, gpu_type)}
+        facts = {"borrowing": f"{tenant.borrowing.get(gpu_type, 0)}", **self.facts(entry, index, gpu_type)}
         if tenant.limit.get(gpu_type) == self.tree.cap(index, gpu_type):
             return Reason.TENANT_LIMIT, {**facts, "limit": f"{tenant.limit[gpu_type]}"}
         return Reason.BORROWING_LIMIT, facts
@@ -172,10 +205,11 @@ class TenantLedger:
     def _guarantees_first(self, entry: QueueEntry, gpu_type: str) -> Refusal:
         own = self.tree.paths(entry.job)[0]
         claimed = sum(gpus for path, (gpus, _) in self._claimed[gpu_type].items() if path != own)
-        facts = self._facts(entry, self.tree.named(own), gpu_type)
+        facts = self.facts(entry, self.tree.named(own), gpu_type)
         return Reason.GUARANTEES_FIRST, {**facts, "kept": f"{claimed + self.reserved(gpu_type)}"}
 
-    def _facts(self, entry: QueueEntry, index: int, gpu_type: str) -> dict[str, str]:
+    def facts(self, entry: QueueEntry, index: int, gpu_type: str) -> dict[str, str]:
+        """The numbers of a message about a tenant and a job."""
         return {
             "tenant": self.tree.tenants[index].name or "(none)",
             "gpu_type": gpu_type,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.round import Round
-from synergy_core.selection.tenancy.ledger import BORROWS, TenantLedger
+from synergy_core.selection.tenancy.ledger import TenantLedger
 
 
 class Victims:
@@ -47,9 +47,8 @@ class Victims:
     def may_be(self, newcomer: QueueEntry, victim: QueueEntry) -> bool:
         """Whether the victim may be displaced for the newcomer."""
         of_newcomer, of_victim = (self._tenants.tree.paths(one.job)[0] for one in (newcomer, victim))
-        guarantor = self._tenants.guarantor(of_newcomer)
         by_policy = self._preempts and victim.may_be_displaced
-        if self._tenants.stage != BORROWS and guarantor not in of_victim:
+        if self._tenants.takes_by_guarantee(newcomer, victim):
             apart = next(at for at, index in enumerate(of_victim) if index not in of_newcomer)
             return any(self._borrowed(victim, newcomer)[apart:])
         if of_newcomer == of_victim or not self._round.fair or newcomer.is_ahead:

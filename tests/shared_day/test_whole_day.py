@@ -1,0 +1,67 @@
+"""A day in a shared cluster: 200 nodes of three GPU types, 12 tenants in a tree, 1,000 jobs. `make shared-day`.
+
+The product's processes plan and bind on a real API server. Nodes are kwok's, and training is played
+(`support.job.fake_training`). An observer checks guarantees and limits at every event. The same day in the simulator,
+where starts take as long, comes out alike.
+"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+import synergy_devcluster
+from support.shared_day.day import lived, nodes, product
+from support.shared_day.figures import Figures, measured, simulated
+from support.shared_day.size import WHOLE
+from synergy_kube import KubeClient
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+
+NEAR = 0.05
+
+
+async def test_a_day_keeps_what_tenants_promise_and_is_as_the_simulator_says(
+    devcluster: synergy_devcluster.Cluster, kube: KubeClient, custom_resources: None, tmp_path: Path
+) -> None:
+    async with product(devcluster, kube, tmp_path, WHOLE.round_s):
+        day = await lived(kube, WHOLE, await nodes(kube, WHOLE))
+    found = measured(WHOLE, day.jobs, day.seen)
+    start_s, restart_s = day.waits(later=False), day.waits(later=True)
+    said = simulated(WHOLE, day.begin, start_s=start_s, restart_s=restart_s)
+    at_once = simulated(WHOLE, day.begin)
+    waits = sorted(day.observer.waits)
+    document = {
+        "observed": {
+            "events": day.observer.events,
+            "broken": day.observer.broken,
+            "guarantees_served": len(waits),
+            "longest_wait_s": waits[-1] if waits else 0.0,
+            "start_s": start_s,
+            "restart_s": restart_s,
+        },
+        "cluster": asdict(found),
+        "simulated": asdict(said),
+        "simulated_starting_at_once": asdict(at_once),
+    }
+    print(json.dumps(document, indent=1))
+    assert day.observer.broken == []
+    assert waits, "some job waited for its guarantee"
+    assert not far(found, said)
+
+
+def far(found: Figures, said: Figures) -> dict[str, tuple[float, float]]:
+    """Figures of cluster and simulator that are not within 5 %. Share error and Jain's index are parts of one: they may
+    differ by 0.05."""
+    pairs = {
+        "avg_jct_s": (found.avg_jct_s, said.avg_jct_s),
+        "makespan_s": (found.makespan_s, said.makespan_s),
+        **{f"gpu_hours {name}": (hours, said.gpu_hours[name]) for name, hours in found.gpu_hours.items()},
+    }
+    apart = {name: pair for name, pair in pairs.items() if abs(pair[0] / pair[1] - 1) > NEAR}
+    for name in ("share_error", "jain"):
+        pair = getattr(found, name), getattr(said, name)
+        if abs(pair[0] - pair[1]) > NEAR:
+            apart[name] = pair
+    return apart
