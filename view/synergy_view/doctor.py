@@ -183,8 +183,9 @@ def _devices(nodes: Sequence[Object] | None, capacities: Sequence[NodeCapacity])
         return _not_allowed(what, "nodes")
     gpus = sum(one.gpus for one in capacities)
     if not gpus:
-        todo = "install NVIDIA's device plugin, and GPU feature discovery for the node labels"
-        return Check(what, "failed", f"none of the {count(len(nodes), 'node')} offers nvidia.com/gpu", todo)
+        todo = "install NVIDIA's device plugin, and GPU feature discovery for the node labels; for other GPUs write "
+        todo += "a GPUPool with spec.devices"
+        return Check(what, "failed", f"none of the {count(len(nodes), 'node')} offers GPUs", todo)
     problems = sorted({one.problem.finding.message for one in capacities if one.problem is not None})
     unnamed = [one.name for one in capacities if not one.gpu_type]
     if problems:

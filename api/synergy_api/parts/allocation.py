@@ -20,7 +20,12 @@ class NodeShare(ApiModel):
         Field(ge=1, description="Where GPUs are shared: how many of the device plugin's devices the pods ask for."),
     ] = None
     resource: Annotated[
-        Literal["nvidia.com/gpu.shared"] | None, Field(description="What these are called, if not nvidia.com/gpu.")
+        str | None,
+        Field(
+            max_length=317,
+            description="What GPUs or devices are called there, if not nvidia.com/gpu: nvidia.com/gpu.shared, or what "
+            "the node's GPUPool says.",
+        ),
     ] = None
 
 

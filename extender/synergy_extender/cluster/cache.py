@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from synergy_api.amounts import Amounts
@@ -11,7 +11,7 @@ from synergy_api.cluster.nodes import Object, labels_of
 from synergy_api.cluster.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
 from synergy_api.cluster.priority_classes import PriorityClasses, read_priority_classes
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
-from synergy_api.names import LABEL_JOB
+from synergy_api.names import GPU_RESOURCES, LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.one_look import Hidden, read_each
@@ -20,6 +20,7 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.trims import (
     VIEW,
     kept,
+    offered,
     trim_namespace,
     trim_node,
     trim_pod,
@@ -134,9 +135,10 @@ class ClusterCache:
 
     def state(self) -> ClusterState:
         """The cluster now, as a copy that another thread may read: what is in it never changes."""
+        capacities = self.capacities()
         return ClusterState(
             jobs=dict(self.jobs),
-            capacities=self.capacities(),
+            capacities=capacities,
             nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
             allocatable=dict(self._allocatable),
             pods=self.pods.copy(),
@@ -149,6 +151,7 @@ class ClusterCache:
 
     def ledger(self) -> Ledger:
         """What is free on each node now."""
+        self.capacities()
         return Ledger(self._allocatable, self.pods, self.assumed)
 
     def capacities(self) -> list[NodeCapacity]:
@@ -162,7 +165,18 @@ class ClusterCache:
             chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
             tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
             self._capacities = node_capacities(nodes, self.pools, tolerations)
+            self._count_gpus(self._capacities)
         return self._capacities
+
+    def _count_gpus(self, capacities: Sequence[NodeCapacity]) -> None:
+        """Let pods and the ledger count the resources that are each node's GPUs."""
+        other = {one.name: one.gpu_resources for one in capacities if one.gpu_resources != GPU_RESOURCES}
+        self.pods.count(other)
+        self._allocatable = {name: node["amounts"] for (_, name), node in self._reflectors["nodes"].items.items()}
+        for name, resources in other.items():
+            node = self._reflectors["nodes"].get("", name)
+            if node is not None:
+                self._allocatable[name] = offered(node, resources)
 
     def observe(self, item: Object) -> None:
         """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought.
@@ -239,10 +253,6 @@ class ClusterCache:
             self._on_change()
 
     def _node_changed(self, change: Change) -> None:
-        if change.new is not None:
-            self._allocatable[change.key[1]] = change.new["amounts"]
-        else:
-            self._allocatable.pop(change.key[1], None)
         if _facts(change.old) != _facts(change.new):
             self._capacities = None
             self._on_change()

@@ -1,10 +1,12 @@
 """What the extender keeps of each object that it watches."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.nodes import Object, labels_of
+from synergy_api.devices import is_extended
 from synergy_api.names import ANNOTATION_EMPTY_BY, GPU_RESOURCES, LABEL_JOB, service_name
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.views import read_pod
@@ -12,7 +14,7 @@ from synergy_extender.cluster.views import read_pod
 _LOG = logging.getLogger(__name__)
 VIEW: Final = "view"
 """The key of an object's typed view in what is kept of it."""
-_RESOURCES: Final = (*(one.resource for one in DIMENSIONS), *GPU_RESOURCES)
+_DIMENSIONS: Final = frozenset(one.resource for one in DIMENSIONS)
 
 
 def kept(item: Object) -> dict[str, Any]:
@@ -54,24 +56,28 @@ def trim_node(item: Object) -> dict[str, Any]:
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     deleting = {"deletionTimestamp": metadata["deletionTimestamp"]} if metadata.get("deletionTimestamp") else {}
     allocatable = status.get("allocatable") or {}
-    try:
-        amounts = Amounts.parse(allocatable)
-    except ValueError as error:
-        _LOG.warning("node %s: status.allocatable: %s", metadata["name"], error)
-        amounts = Amounts()
     return {
         "metadata": {**kept(item), "labels": dict(labels_of(item)), **_annotations(metadata), **deleting},
         "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
         "status": {
-            "allocatable": {name: allocatable[name] for name in _RESOURCES if name in allocatable},
+            "allocatable": {n: amount for n, amount in allocatable.items() if n in _DIMENSIONS or is_extended(n)},
             "conditions": [
                 {"type": c["type"], "status": c["status"]}
                 for c in status.get("conditions") or []
                 if c.get("type") == "Ready"
             ],
         },
-        "amounts": amounts,
+        "amounts": offered(item, GPU_RESOURCES),
     }
+
+
+def offered(node: Object, gpu_resources: Sequence[str]) -> Amounts:
+    """What the node can give to pods, with the GPUs of those names; nothing where a quantity does not parse."""
+    try:
+        return Amounts.parse((node.get("status") or {}).get("allocatable") or {}, gpu_resources)
+    except ValueError as error:
+        _LOG.warning("node %s: status.allocatable: %s", node["metadata"]["name"], error)
+        return Amounts()
 
 
 def _annotations(metadata: Object) -> dict[str, Any]:

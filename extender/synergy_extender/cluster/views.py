@@ -1,14 +1,15 @@
 """Kubernetes objects reduced to what decisions need, parsed once for each change."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.nodes import Object
-from synergy_api.cluster.pods import is_terminal, least_requests, pod_requests
+from synergy_api.cluster.pods import device_requests, is_terminal, least_requests, pod_requests
+from synergy_api.devices import count_of
 from synergy_api.names import (
     ANNOTATION_DEVICES,
     ANNOTATION_PLANNED_NODE,
@@ -69,6 +70,13 @@ class PodView:
     """Whether the kubelet has taken it in: it has its devices by then."""
     devices: bool = False
     """Its node's GPUs are shared: the next pod may wait for this one's start."""
+    extended: Mapping[str, int] = field(default_factory=dict)
+    """Its extended resources. `requests` count those as GPUs that are GPUs of its node."""
+
+    def counted(self, gpu_resources: Iterable[str]) -> "PodView":
+        """The pod on a node whose GPUs have these names."""
+        gpus = count_of(self.extended, gpu_resources)
+        return self if gpus == self.requests.gpus else replace(self, requests=self.requests._replace(gpus=gpus))
 
     @property
     def holds(self) -> bool:
@@ -115,9 +123,9 @@ def read_pod(pod: Object) -> PodView:
     metadata, spec = pod["metadata"], pod.get("spec") or {}
     annotations = metadata.get("annotations") or {}
     try:
-        requests = pod_requests(pod)
+        requests, extended = pod_requests(pod), device_requests(spec)
     except ValueError:  # the API server validates quantities: only a resource this does not count can be odd
-        requests = NOTHING
+        requests, extended = NOTHING, {}
     return PodView(
         namespace=metadata.get("namespace", ""),
         name=metadata["name"],
@@ -131,6 +139,7 @@ def read_pod(pod: Object) -> PodView:
         planned_node=annotations.get(ANNOTATION_PLANNED_NODE, ""),
         started=bool((pod.get("status") or {}).get("startTime")),
         devices=ANNOTATION_DEVICES in annotations,
+        extended=extended,
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.pods import sidecar_requests
-from synergy_api.cluster.pools import WORKER_TOLERATIONS
+from synergy_api.cluster.pools import worker_tolerations
+from synergy_api.devices import is_gpu, own_resource
 from synergy_operator.views.job import JobView
 from synergy_operator.views.settings import WorkerSettings
 
@@ -90,6 +91,8 @@ def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], share: 
     """
     given = template.get("metadata") or {}
     devices = {names.ANNOTATION_DEVICES: str(share.devices)} if share.devices else {}
+    if own_resource(share.resource) is not None:
+        devices[names.ANNOTATION_RESOURCE] = share.resource
     return {
         "labels": {**_not_ours(given.get("labels")), **labels},
         "annotations": {**_not_ours(given.get("annotations")), names.ANNOTATION_PLANNED_NODE: share.node, **devices},
@@ -111,7 +114,11 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
         spec["terminationGracePeriodSeconds"] = most
     if settings.priority_class and not spec.get("priorityClassName"):
         spec["priorityClassName"] = settings.priority_class
-    spec["tolerations"] = [*(spec.get("tolerations") or []), *map(dict, WORKER_TOLERATIONS), *_lost_node(spec)]
+    spec["tolerations"] = [
+        *(spec.get("tolerations") or []),
+        *map(dict, worker_tolerations(share.resource)),
+        *_lost_node(spec),
+    ]
     spec["affinity"] = _pinned(spec.get("affinity") or {}, share.node)
     amounts = first_container_amounts(template, share)
     shared_memory = _shared_memory(spec["containers"][0], amounts)
@@ -119,6 +126,7 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
     spec["volumes"] = [*(spec.get("volumes") or []), *volumes]
     spec["initContainers"] = [_copy_library(settings), *(spec.get("initContainers") or [])]
     devices = {share.resource: str(share.devices or share.gpus)}
+    _without_gpus(spec["containers"][0], share.resource)
     _train_in(spec["containers"][0], amounts, devices, additions)
     if shared_memory:
         spec["containers"][0]["volumeMounts"].append({"name": _SHARED_MEMORY_VOLUME, "mountPath": _SHARED_MEMORY_PATH})
@@ -131,8 +139,8 @@ def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], add
     own = container.get("resources") or {}
     container["resources"] = {
         **own,
-        "requests": {**_without_gpus(own.get("requests")), **amounts},
-        "limits": {**_without_gpus(own.get("limits")), **amounts},
+        "requests": {**(own.get("requests") or {}), **amounts},
+        "limits": {**(own.get("limits") or {}), **amounts},
     }
     # A resize must never restart the training container, whatever the template says.
     container["resizePolicy"] = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in share.quantities]
@@ -143,9 +151,12 @@ def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], add
         container["command"] = [*additions.command, *container["command"]]
 
 
-def _without_gpus(amounts: Mapping[str, Any] | None) -> Object:
-    """The template's amounts of everything but GPUs. The node determines the name of its GPU resource."""
-    return {name: amount for name, amount in (amounts or {}).items() if name not in names.GPU_RESOURCES}
+def _without_gpus(container: Object, resource: str) -> None:
+    """Take the template's amounts of GPUs out: the node determines the name of its GPU resource."""
+    for part in ("requests", "limits"):
+        amounts = (container.get("resources") or {}).get(part) or {}
+        for name in [name for name in amounts if name == resource or is_gpu(name)]:
+            del amounts[name]
 
 
 def _environment(

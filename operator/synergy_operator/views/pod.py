@@ -107,7 +107,10 @@ def read_pod(item: Object) -> PodView:
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     first = spec["containers"][0]
     conditions = {c["type"]: c for c in status.get("conditions") or []}
-    requests = Amounts.parse((first.get("resources") or {}).get("requests") or {})
+    resource = annotations.get(names.ANNOTATION_RESOURCE)
+    requests = Amounts.parse(
+        (first.get("resources") or {}).get("requests") or {}, (resource,) if resource else names.GPU_RESOURCES
+    )
     return PodView(
         namespace=metadata["namespace"],
         name=metadata["name"],
