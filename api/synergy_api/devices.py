@@ -16,10 +16,21 @@ _OF_A_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
 _NOT_EXTENDED: Final = ("requests.", "limits.")
 
 
+def class_resource(device_class: str) -> str:
+    """What a node's GPUs of a device class are called."""
+    return f"{device_class}{_OF_A_CLASS}"
+
+
+def device_class(resource: str) -> str | None:
+    """The device class that the name stands for; None for resources of device plugins."""
+    return resource.removesuffix(_OF_A_CLASS) if resource.endswith(_OF_A_CLASS) else None
+
+
 def is_extended(resource: str) -> bool:
     """Whether a resource is one of a device plugin: it has a domain, and the domain is not Kubernetes' own."""
     domain, slash, _ = resource.partition("/")
-    return bool(slash) and not domain.endswith("kubernetes.io") and not domain.startswith(_NOT_EXTENDED)
+    foreign = not domain.endswith(("kubernetes.io", "k8s.io")) and not domain.startswith(_NOT_EXTENDED)
+    return bool(slash) and foreign
 
 
 def is_mig(resource: str) -> bool:

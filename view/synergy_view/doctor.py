@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from synergy_api.cluster.pools import NodeCapacity, read_pools
+from synergy_api.cluster.pool import read_pools
+from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import ANNOTATION_VERSION, PRODUCT_VERSION
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_view.words import count, duration, listed

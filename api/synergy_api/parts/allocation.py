@@ -27,6 +27,17 @@ class NodeShare(ApiModel):
             "the node's GPUPool says.",
         ),
     ] = None
+    device_ids: Annotated[
+        list[Annotated[str, Field(max_length=64)]],
+        Field(
+            max_length=256,
+            description="With DRA: the UUIDs of the devices that the workers' claims select, from admission on.",
+        ),
+    ] = []
+    capacity: Annotated[
+        dict[str, str],
+        Field(max_length=32, description="With DRA: what the claims ask for of each device that jobs share."),
+    ] = {}
 
 
 def _with_nodes(schema: dict[str, Any]) -> None:

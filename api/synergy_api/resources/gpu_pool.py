@@ -41,9 +41,32 @@ class PoolSharing(ApiModel):
     ] = "Distributed"
 
 
+_BACKEND_RULES: list[Any] = [
+    {
+        "rule": "(self.backend == 'DRA') == has(self.deviceClass)",
+        "message": "backend DRA needs a deviceClass, and no other backend has one",
+        "fieldPath": ".deviceClass",
+    },
+    {
+        "rule": "self.backend == 'Plugin' || !has(self.resource)",
+        "message": "resource is for backend Plugin",
+        "fieldPath": ".resource",
+    },
+]
+
+
 class PoolDevices(ApiModel):
     """How the pool's nodes offer their GPUs."""
 
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _BACKEND_RULES})
+
+    backend: Annotated[
+        Literal["Plugin", "DRA"],
+        Field(
+            description="Plugin counts a resource of the nodes' status, DRA devices of ResourceSlices: each worker "
+            "then has a ResourceClaim."
+        ),
+    ] = "Plugin"
     resource: Annotated[
         str | None,
         Field(
@@ -55,6 +78,27 @@ class PoolDevices(ApiModel):
             "nvidia.com/gpu, or nvidia.com/gpu.shared.",
         ),
     ] = None
+    device_class: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=190,
+            pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+            description="For DRA: the DeviceClass that the claims of workers name, such as gpu.nvidia.com.",
+        ),
+    ] = None
+    driver: Annotated[
+        str | None,
+        Field(min_length=1, max_length=63, description="For DRA: the driver of the devices, if not as deviceClass."),
+    ] = None
+    attributes: Annotated[
+        dict[str, str],
+        Field(
+            max_length=8,
+            description="For DRA: attributes that a device has if it is a GPU of the pool, such as type: gpu. The "
+            "DeviceClass must select the same devices.",
+        ),
+    ] = {}
 
 
 _DEVICE_RULES: list[Any] = [

@@ -20,6 +20,7 @@ class PodIndex:
         self._by_job: dict[Key, dict[str, PodView]] = {}
         self._held: dict[str, Amounts] = {}
         self._gpu_resources: Mapping[str, Sequence[str]] = {}
+        self._claimed: Mapping[str, int] = {}
         for pod in pods:
             self.put(pod)
 
@@ -34,7 +35,16 @@ class PodIndex:
         copied._by_job = {job: dict(pods) for job, pods in self._by_job.items()}
         copied._held = dict(self._held)
         copied._gpu_resources = self._gpu_resources
+        copied._claimed = self._claimed
         return copied
+
+    def claim(self, claimed: Mapping[str, int]) -> None:
+        """By node, the GPUs that claims of others hold (DRA), in the units of pods' requests."""
+        self._claimed = claimed
+
+    def claimed(self, node: str) -> int:
+        """GPUs of the node that claims of others hold."""
+        return self._claimed.get(node, 0)
 
     def count(self, gpu_resources: Mapping[str, Sequence[str]]) -> None:
         """From now on count those resources as GPUs on the nodes named; on others NVIDIA's."""
@@ -60,7 +70,7 @@ class PodIndex:
         self._by_name[name] = pod
         if pod.holds:
             self._by_node.setdefault(pod.node, {})[pod.uid] = pod
-            self._held[pod.node] = self.held(pod.node).plus(pod.requests)
+            self._held[pod.node] = self._held.get(pod.node, NOTHING).plus(pod.requests)
         if pod.member is not None:
             self._by_job.setdefault(pod.member.job, {})[pod.uid] = pod
 
@@ -83,7 +93,8 @@ class PodIndex:
 
     def held(self, node: str) -> Amounts:
         """What the node's pods hold together, those of others included."""
-        return self._held.get(node, NOTHING)
+        held, claimed = self._held.get(node, NOTHING), self._claimed.get(node, 0)
+        return held._replace(gpus=held.gpus + claimed) if claimed else held
 
     def on_node(self, node: str) -> Iterable[PodView]:
         """The pods that hold room on the node."""

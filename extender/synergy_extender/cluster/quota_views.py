@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.nodes import Object
-from synergy_api.devices import counted_as, is_extended
+from synergy_api.devices import counted_as, device_class, is_extended
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
 
 _OF_CPU: Final = frozenset({"cpu", "requests.cpu", "limits.cpu"})
@@ -105,7 +105,9 @@ def counted(resource: str) -> str:
 
 
 def _device(resource: str) -> str:
-    """The extended resource whose requests a limit counts; empty where it counts something else."""
+    """The resource of GPUs or other devices that a limit counts; empty where it counts something else."""
+    if device_class(resource) is not None:
+        return resource
     asked = resource.removeprefix(_REQUESTS)
     return asked if asked != resource and is_extended(asked) else ""
 

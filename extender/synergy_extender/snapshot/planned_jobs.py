@@ -121,7 +121,7 @@ class PlannedJobs:
 
     def _foreign(self, node: str) -> Amounts:
         """What pods hold there that stay."""
-        total = NOTHING
+        total = NOTHING._replace(gpus=self._state.pods.claimed(node))
         for pod in self._state.pods.on_node(node):
             if self._stays(pod):
                 total = total.plus(pod.requests)

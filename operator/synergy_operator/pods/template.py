@@ -9,12 +9,13 @@ from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.pods import sidecar_requests
 from synergy_api.cluster.pools import worker_tolerations
-from synergy_api.devices import is_gpu, own_resource
+from synergy_api.devices import device_class, is_gpu, own_resource
 from synergy_operator.views.job import JobView
 from synergy_operator.views.settings import WorkerSettings
 
 LIBRARY_PATH: Final = "/opt/kube-synergy/lib"
 """Where training finds the library and the harness. The profiler image has them at the same path."""
+_CLAIM: Final = "kube-synergy-gpus"
 _LIBRARY_VOLUME: Final = "kube-synergy-lib"
 _COPY_PATH: Final = "/kube-synergy-lib"
 _SHARED_MEMORY_VOLUME: Final = "kube-synergy-shm"
@@ -39,6 +40,10 @@ class PodShare:
     """Number of the device plugin's devices, if GPUs are shared."""
     resource: str = names.RESOURCE_GPU
     """The node's resource name for its GPUs or devices."""
+    device_ids: tuple[str, ...] = ()
+    """With DRA: the devices that its claim selects."""
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    """With DRA: what its claim asks for of each device that jobs share."""
 
     @property
     def gpus(self) -> int:
@@ -58,6 +63,8 @@ class Additions:
     volumes: Sequence[Mapping[str, Any]] = ()
     mounts: Sequence[Mapping[str, Any]] = ()
     command: Sequence[str] = ()
+    claim: str = ""
+    """Name of the pod's ResourceClaim, for nodes with DRA."""
     pod_fields: Mapping[str, str] = field(default_factory=dict)
     """Variables of the first container with a field of its pod, such as status.hostIP; those of `env` may name them."""
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -91,6 +98,8 @@ def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], share: 
     """
     given = template.get("metadata") or {}
     devices = {names.ANNOTATION_DEVICES: str(share.devices)} if share.devices else {}
+    if device_class(share.resource) is not None:
+        devices[names.ANNOTATION_DEVICES] = str(share.devices or share.gpus)
     if own_resource(share.resource) is not None:
         devices[names.ANNOTATION_RESOURCE] = share.resource
     return {
@@ -126,12 +135,22 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
     spec["volumes"] = [*(spec.get("volumes") or []), *volumes]
     spec["initContainers"] = [_copy_library(settings), *(spec.get("initContainers") or [])]
     devices = {share.resource: str(share.devices or share.gpus)}
+    if device_class(share.resource) is not None:
+        devices = {}
+        _claim_for(spec, additions.claim)
     _without_gpus(spec["containers"][0], share.resource)
     _train_in(spec["containers"][0], amounts, devices, additions)
     if shared_memory:
         spec["containers"][0]["volumeMounts"].append({"name": _SHARED_MEMORY_VOLUME, "mountPath": _SHARED_MEMORY_PATH})
     spec.update(additions.fields)
     return spec
+
+
+def _claim_for(spec: Object, claim: str) -> None:
+    """Give the claim's devices to the first container."""
+    spec["resourceClaims"] = [*(spec.get("resourceClaims") or []), {"name": _CLAIM, "resourceClaimName": claim}]
+    resources = spec["containers"][0].setdefault("resources", {})
+    resources["claims"] = [*(resources.get("claims") or []), {"name": _CLAIM}]
 
 
 def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], additions: Additions) -> None:

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from synergy_api.cluster.pods import device_requests
-from synergy_api.cluster.pools import NodeCapacity, Pool, node_capacities, worker_tolerations
+from synergy_api.cluster.pool import Pool
+from synergy_api.cluster.pools import NodeCapacity, node_capacities, worker_tolerations
 from synergy_api.devices import counted_as, is_extended, is_gpu, own_resource
 from synergy_api.names import GPU_RESOURCES
 from synergy_api.resources.gpu_pool import GPUPoolSpec

@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from support.extender.cluster import NOW, allocation, cluster, job, node_object, share, worker
-from synergy_api.cluster.pools import Pool, node_capacities
+from synergy_api.cluster.pool import Pool
+from synergy_api.cluster.pools import node_capacities
 from synergy_api.resources.gpu_pool import GPUPoolSpec
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.pod_index import PodIndex
