@@ -5,7 +5,7 @@ further dimension is a field of `Amounts` and an entry of `DIMENSIONS`. It then 
 plan, and from the plan into requests and limits of pods (`docs/contributing.md`, "A resource dimension").
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add, sub
 from typing import Any, Final, NamedTuple
@@ -30,12 +30,14 @@ class Amounts(NamedTuple):
         return cls(holder.gpus if gpus is None else gpus, *[getattr(holder, one.field) for one in DIMENSIONS])
 
     @classmethod
-    def parse(cls, resources: Mapping[str, Any]) -> "Amounts":
+    def parse(cls, resources: Mapping[str, Any], gpu_resources: Sequence[str] = GPU_RESOURCES) -> "Amounts":
         """A Kubernetes resource list such as `requests`; resources that are no dimension are left out.
+
+        `gpu_resources` are the names under which GPUs or their devices are counted.
 
         Raises ValueError naming the quantity that does not parse.
         """
-        gpus = sum(whole_count(resources.get(name, 0)) for name in GPU_RESOURCES)
+        gpus = sum(whole_count(resources.get(name, 0)) for name in gpu_resources)
         return cls(gpus, *[one.parse(resources.get(one.resource, 0)) for one in DIMENSIONS])
 
     @property

@@ -28,6 +28,9 @@ ANNOTATION_BOUND: Final = f"{GROUP}/bound"
 ANNOTATION_DEVICES: Final = f"{GROUP}/devices"
 """On pods of nodes with shared GPUs: how many of the device plugin's devices the pod asks for."""
 
+ANNOTATION_RESOURCE: Final = f"{GROUP}/gpu-resource"
+"""On pods whose GPUs are not called nvidia.com/gpu: what they are called."""
+
 ANNOTATION_EMPTY_BY: Final = f"{GROUP}/empty-by"
 """On Nodes: when no job may run there any more (RFC 3339). An administrator writes it, by `kubectl synergy drain`."""
 

@@ -249,6 +249,16 @@ def offer_gpus(paths: Paths, *, count: int, **sharing: Any) -> None:
     gpus.offer(running, Options(gpus=count, gpu=running.options.gpu, **sharing))
 
 
+@gpu.command("offer-dra")
+@click.option("--gpus", "count", type=int, required=True, help="GPUs of each real node; 0 takes them away.")
+@click.option("--gpu-replicas", type=int, default=1, show_default=True, help=REPLICAS_HELP)
+@click.pass_obj
+@one_line_errors
+def offer_dra_gpus(paths: Paths, *, count: int, gpu_replicas: int) -> None:
+    """Give the running real nodes GPUs of DRA beside those of the device plugin."""
+    gpus.offer_dra(clusters.connect(paths), count, gpu_replicas)
+
+
 @devcluster.command("prerequisites")
 @click.option("--install", is_flag=True, help="Install the missing Debian packages with apt-get.")
 @one_line_errors

@@ -3,13 +3,16 @@
 from dataclasses import dataclass, replace
 
 from synergy_devcluster.cluster import Cluster
+from synergy_devcluster.control_plane import components
 from synergy_devcluster.control_plane.api import Api
+from synergy_devcluster.dra.objects import SLICES, slice_name
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.gpu_plugin.devices import gpu_uuids, read_unhealthy, write_unhealthy
-from synergy_devcluster.node.node import gpu_labels, gpu_plugin
+from synergy_devcluster.node.node import dra_driver, gpu_labels, gpu_plugin
 from synergy_devcluster.options import Options
 from synergy_devcluster.programs import processes
 from synergy_devcluster.real_nodes import RealNode
+from synergy_devcluster.state import StateFile
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,36 @@ def offer(cluster: Cluster, gpus: Options) -> Cluster:
         if not processes.wait_for(shown, 60, 0.1):
             raise DevclusterError(f"the real nodes do not show {options.gpus} GPUs as {options.resource}")
     return replace(cluster, options=options)
+
+
+def offer_dra(cluster: Cluster, count: int, replicas: int = 1) -> None:
+    """Give the real nodes GPUs of DRA beside those of the device plugin; 0 takes them away. With `replicas` above 1
+    several claims may have one GPU.
+
+    Raises:
+        DevclusterError: the ResourceSlices are not there within a minute.
+    """
+    file = StateFile.of(cluster.paths)
+    for place in cluster.real_nodes():
+        name = f"dra-driver{place.suffix}"
+        if name in {component.name for component in cluster.components()}:
+            cluster.component(name).stop()
+            with file.change() as state:
+                del state.components[name]
+        if count:
+            plugin = cluster.component(f"gpu-plugin{place.suffix}").record().argv
+            inside = plugin[: plugin.index("--") + 1]
+            driver = dra_driver(place, cluster.options, count, replicas)
+            components.add(file, cluster.paths, name, [*inside, *driver])
+    with cluster.api() as api:
+
+        def shown() -> bool:
+            listed = {item["metadata"]["name"]: item["spec"] for item in api.get(SLICES)["items"]}
+            found = [len(listed.get(slice_name(place.name), {}).get("devices", ())) for place in cluster.real_nodes()]
+            return found == [count] * len(found)
+
+        if not processes.wait_for(shown, 60, 0.1):
+            raise DevclusterError(f"the ResourceSlices of the real nodes do not show {count} GPUs")
 
 
 def _shows(api: Api, place: RealNode, options: Options) -> bool:

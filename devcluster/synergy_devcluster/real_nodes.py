@@ -69,6 +69,16 @@ class RealNode:
         """The folder that the clients of its GPUs see."""
         return self.root / "gpus" / "clients"
 
+    @property
+    def dra(self) -> Path:
+        """The folder of its DRA driver."""
+        return self.root / "dra"
+
+    @property
+    def edits(self) -> Path:
+        """The folder where its container runtime looks for edits of containers."""
+        return self.dra / "edits"
+
     def private(self, folder: str) -> Path:
         """Return the folder behind one of the fixed folders of kubelet and containerd."""
         return self.root / "fixed" / folder.strip("/").replace("/", "-")

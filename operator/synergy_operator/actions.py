@@ -77,6 +77,15 @@ class CreatePod:
 
 
 @dataclass(frozen=True, slots=True)
+class EnsureClaim:
+    """Create the ResourceClaim of a pod with this name and UID, which owns it. A claim of that pod stays as it is."""
+
+    pod: str
+    uid: str
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
 class UngatePod:
     """Remove the operator's scheduling gate from a pod. `gates` are the gates that remain, `at` is the Unix time."""
 
@@ -110,10 +119,11 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class CreateJob:
-    """Create the batch/v1 Job that measures one point."""
+    """Create the batch/v1 Job that measures one point, and the ResourceClaim of its pod, if it has one."""
 
     run: int
     manifest: Manifest
+    claim: Manifest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +160,7 @@ Action = (
     | EnsureService
     | EnsureGangKey
     | CreatePod
+    | EnsureClaim
     | UngatePod
     | ResizePod
     | DeletePod

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from synergy_api.cluster.pools import NodeCapacity, read_pools
+from synergy_api.cluster.pool import read_pools
+from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import ANNOTATION_VERSION, PRODUCT_VERSION
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_view.words import count, duration, listed
@@ -183,8 +184,9 @@ def _devices(nodes: Sequence[Object] | None, capacities: Sequence[NodeCapacity])
         return _not_allowed(what, "nodes")
     gpus = sum(one.gpus for one in capacities)
     if not gpus:
-        todo = "install NVIDIA's device plugin, and GPU feature discovery for the node labels"
-        return Check(what, "failed", f"none of the {count(len(nodes), 'node')} offers nvidia.com/gpu", todo)
+        todo = "install NVIDIA's device plugin, and GPU feature discovery for the node labels; for other GPUs write "
+        todo += "a GPUPool with spec.devices"
+        return Check(what, "failed", f"none of the {count(len(nodes), 'node')} offers GPUs", todo)
     problems = sorted({one.problem.finding.message for one in capacities if one.problem is not None})
     unnamed = [one.name for one in capacities if not one.gpu_type]
     if problems:

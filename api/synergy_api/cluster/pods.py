@@ -1,10 +1,12 @@
 """What a Pod holds of its node, counted as the kube-scheduler counts it (component-helpers/resource, PodRequests)."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from synergy_api.amounts import DIMENSIONS, NOTHING, Amounts
 from synergy_api.cluster.nodes import Object
+from synergy_api.devices import device_counts
 
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
 
@@ -32,6 +34,28 @@ def pod_requests(pod: Object) -> Amounts:
     held = {s.get("name"): s for s in status.get("initContainerStatuses") or []}
     main = _with_init(main, spec.get("initContainers") or [], held, infeasible)
     return _pod_level(spec, status, main, infeasible).plus(Amounts.parse(spec.get("overhead") or {}))
+
+
+def device_requests(pod_spec: Object) -> dict[str, int]:
+    """The extended resources that a pod holds, by name, whoever's devices they are.
+
+    Raises ValueError naming the quantity that does not parse.
+    """
+    main: Counter[str] = Counter()
+    sidecars: Counter[str] = Counter()
+    peak: Counter[str] = Counter()
+    for container in pod_spec.get("containers") or []:
+        main += _devices(container)
+    for container in pod_spec.get("initContainers") or []:
+        own = _devices(container)
+        if container.get("restartPolicy") == "Always":
+            main, sidecars = main + own, sidecars + own
+        peak |= own + sidecars
+    return dict(main | peak)
+
+
+def _devices(container: Object) -> Counter[str]:
+    return device_counts((container.get("resources") or {}).get("requests") or {})
 
 
 def sidecar_requests(pod_spec: Object) -> Amounts:

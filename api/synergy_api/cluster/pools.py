@@ -9,45 +9,30 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from pydantic import ValidationError
-
 from synergy_api.amounts import DIMENSIONS, NOTHING, Amounts
 from synergy_api.cluster.closures import Closure, closures_of
 from synergy_api.cluster.nodes import Object, is_cordoned, is_ready, labels_of, repelling_taint
+from synergy_api.cluster.pool import DiscoveryLabels, Pool, PoolProblem, offered_amounts, replicas_of
+from synergy_api.cluster.slices import Device
+from synergy_api.devices import is_mig, labels_prefix, offered_resources
 from synergy_api.names import GPU_RESOURCES, RESOURCE_GPU, RESOURCE_SHARED_GPU
-from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.gpu_pool import GPUPoolSpec
+from synergy_api.reasons import Reason, say
 
 LABEL_PRODUCT: Final = "nvidia.com/gpu.product"
-LABEL_REPLICAS: Final = "nvidia.com/gpu.replicas"
-LABEL_SHARING: Final = "nvidia.com/gpu.sharing-strategy"
-LABEL_COUNT: Final = "nvidia.com/gpu.count"
-LABEL_MEMORY: Final = "nvidia.com/gpu.memory"
+_COUNT: Final = "count"
+_MEMORY: Final = "memory"
+_PRODUCT: Final = "product"
 _MPS: Final = "mps"
-_MOST_NUMBER: Final = 1 << 40
 
 WORKER_TOLERATIONS: Final[tuple[Mapping[str, str], ...]] = ({"key": RESOURCE_GPU, "operator": "Exists"},)
-"""What every worker and profile pod tolerates beside its template's own: the customary taint of GPU nodes."""
+"""What every worker and profile pod tolerates beside its template's own: the customary taint of NVIDIA's nodes."""
 
 
-@dataclass(frozen=True)
-class PoolProblem:
-    """One contradiction, in words that say what to change. `pools` are the pools it concerns, possibly none."""
-
-    finding: Finding
-    pools: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Pool:
-    """A GPUPool by its name."""
-
-    name: str
-    spec: GPUPoolSpec
-
-    def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels belongs to the pool."""
-        return all(labels.get(key) == value for key, value in self.spec.node_selector.items())
+def worker_tolerations(resource: str) -> tuple[Mapping[str, str], ...]:
+    """What pods on nodes that offer this resource tolerate: by custom, the taint of GPU nodes has its name."""
+    if resource in GPU_RESOURCES:
+        return WORKER_TOLERATIONS
+    return (*WORKER_TOLERATIONS, {"key": resource, "operator": "Exists"})
 
 
 @dataclass(frozen=True)
@@ -79,6 +64,11 @@ class NodeCapacity:
     replicas, whether plans may share its GPUs or not."""
     packed: bool = False
     resource: str = RESOURCE_GPU
+    """What pods ask for to get its GPUs."""
+    gpu_resources: tuple[str, ...] = GPU_RESOURCES
+    """What pods hold of them is counted under these names."""
+    devices: tuple[Device, ...] = ()
+    """With DRA: its GPUs one by one, unhealthy ones included. A job is given some of these."""
     domains: tuple[str, ...] = ()
     """What the node is part of, the widest first, as its pool's topology names them."""
     closures: tuple[Closure, ...] = ()
@@ -86,8 +76,9 @@ class NodeCapacity:
 
     @property
     def exact(self) -> bool:
-        """Whether which clients have a GPU together can be chosen: there is but one GPU, or the plugin packs."""
-        return self.packed or self.gpus_built_in <= 1
+        """Whether which clients have a GPU together can be chosen: there is but one GPU, the plugin packs, or claims
+        name the GPU."""
+        return self.packed or self.gpus_built_in <= 1 or bool(self.devices)
 
     @property
     def gpus(self) -> int:
@@ -109,23 +100,7 @@ class NodeCapacity:
     def by_order(self) -> bool:
         """Whether the order in which pods come decides which jobs share: several shared GPUs, of which the plugin fills
         the fullest first."""
-        return self.replicas > 1 and self.packed and self.gpus_built_in > 1
-
-
-def read_pools(objects: Iterable[Object]) -> tuple[list[Pool], list[PoolProblem]]:
-    """GPUPool objects as pools in order of name; those that do not parse as problems that name the field."""
-    pools: list[Pool] = []
-    problems: list[PoolProblem] = []
-    for item in objects:
-        name = str(item.get("metadata", {}).get("name", ""))
-        try:
-            pools.append(Pool(name, GPUPoolSpec.model_validate(item.get("spec") or {})))
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in ("spec", *first["loc"]))
-            finding = say(Reason.INVALID_POOL, problem=f"{field}: {first['msg']}")
-            problems.append(PoolProblem(finding, (name,)))
-    return sorted(pools, key=lambda pool: pool.name), problems
+        return self.replicas > 1 and self.packed and self.gpus_built_in > 1 and not self.devices
 
 
 def node_capacities(
@@ -153,17 +128,21 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
     labels = labels_of(node)
     claims = [pool for pool in pools if pool.selects(labels)]
     allocatable = node.get("status", {}).get("allocatable") or {}
-    if not claims and not any(name in allocatable for name in GPU_RESOURCES) and LABEL_PRODUCT not in labels:
-        return None
     pool = claims[0] if claims else None
+    resources = offered_resources(pool.resource if pool else None, allocatable)
+    devices = pool.devices_of(node) if pool else ()
+    if not claims and not any(name in allocatable for name in resources) and LABEL_PRODUCT not in labels:
+        return None
     try:
-        offered = _offered(allocatable)
+        offered = offered_amounts(node, pool, resources)
     except ValueError as error:
         problem = PoolProblem(say(Reason.INVALID_NODE, node=name, problem=error))
-        return NodeCapacity(name, _gpu_type(pool, labels), NOTHING, schedulable=False, problem=problem)
+        return NodeCapacity(name, _gpu_type(pool, labels, resources), NOTHING, schedulable=False, problem=problem)
     reserved = _reserved(pool)
-    gpu_type = _gpu_type(pool, labels)
-    replicas = _replicas(pool, labels)
+    gpu_type = _gpu_type(pool, labels, resources)
+    resource = _asked_for(resources, allocatable)
+    of_node = DiscoveryLabels(labels, labels_prefix(resource))
+    replicas = replicas_of(pool, of_node, devices)
     gpus = offered.gpus // replicas
     closures, unread = _closures(name, node, claims)
     return NodeCapacity(
@@ -175,21 +154,23 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
             and unread is None
             and is_ready(node)
             and not is_cordoned(node)
-            and repelling_taint(node, tolerations) is None
+            and repelling_taint(node, (*tolerations, *worker_tolerations(resource))) is None
         ),
         replicas=replicas,
-        gpus_built_in=max(gpus, _number(labels, LABEL_COUNT)),
-        gpu_memory_bytes=_number(labels, LABEL_MEMORY) << 20,
-        client_thread_percent=max(1, 100 // replicas) if _strategy(pool, labels) == _MPS else 100,
-        mps=_strategy(pool, labels) == _MPS and (pool is None or pool.spec.sharing.mode == "MPS"),
+        gpus_built_in=max(gpus, len(devices), of_node.number(_COUNT)),
+        gpu_memory_bytes=of_node.number(_MEMORY) << 20,
+        client_thread_percent=max(1, 100 // replicas) if _strategy(pool, of_node) == _MPS else 100,
+        mps=_strategy(pool, of_node) == _MPS and (pool is None or pool.spec.sharing.mode == "MPS"),
         packed=pool is not None and pool.spec.sharing.preference == "Packed",
-        resource=RESOURCE_SHARED_GPU if RESOURCE_SHARED_GPU in allocatable else RESOURCE_GPU,
+        resource=resource,
+        gpu_resources=resources,
+        devices=devices,
         storage_bytes_per_s=pool.spec.storage_bandwidth if pool else None,
         price_per_hour=pool.spec.price_per_hour if pool else 0.0,
         pool=pool.name if pool else None,
         domains=_domains(pool, labels),
         closures=closures,
-        problem=unread or _problem(name, labels, claims, not reserved.fits(offered)),
+        problem=unread or _problem(name, of_node, claims, gpu_type, not reserved.fits(offered)),
     )
 
 
@@ -203,11 +184,10 @@ def _closures(name: str, node: Object, claims: Sequence[Pool]) -> tuple[tuple[Cl
         return (), PoolProblem(finding, tuple(pool.name for pool in claims[:1]))
 
 
-def _offered(allocatable: Object) -> Amounts:
-    try:
-        return Amounts.parse(allocatable)
-    except ValueError as error:
-        raise ValueError(f"status.allocatable: {error}") from None
+def _asked_for(resources: Sequence[str], allocatable: Object) -> str:
+    """What pods ask for, of the resources that are a node's GPUs."""
+    shared = RESOURCE_SHARED_GPU in resources and RESOURCE_SHARED_GPU in allocatable
+    return RESOURCE_SHARED_GPU if shared else resources[0]
 
 
 def _reserved(pool: Pool | None) -> Amounts:
@@ -216,9 +196,16 @@ def _reserved(pool: Pool | None) -> Amounts:
     return Amounts.parse({one.resource: getattr(pool.spec.system_reserved, one.spec_field) or 0 for one in DIMENSIONS})
 
 
-def _gpu_type(pool: Pool | None, labels: Mapping[str, str]) -> str:
-    """The pool's name for it, else GPU feature discovery's product without the mark of sharing."""
-    return pool.spec.gpu_type if pool else labels.get(LABEL_PRODUCT, "").removesuffix("-SHARED")
+def _gpu_type(pool: Pool | None, labels: Mapping[str, str], resources: Sequence[str]) -> str:
+    """The pool's name for it, else GPU feature discovery's product without the mark of sharing. A MIG profile has a
+    product of its own; where it is not labelled, that of the GPU and the profile."""
+    if pool is not None:
+        return pool.spec.gpu_type
+    product = labels.get(LABEL_PRODUCT, "").removesuffix("-SHARED")
+    if not is_mig(resources[0]):
+        return product
+    profile = resources[0].rpartition("/mig-")[2]
+    return labels.get(f"{resources[0]}.{_PRODUCT}", f"{product}-MIG-{profile}" if product else "")
 
 
 def _domains(pool: Pool | None, labels: Mapping[str, str]) -> tuple[str, ...]:
@@ -227,43 +214,32 @@ def _domains(pool: Pool | None, labels: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(takewhile(bool, (labels.get(key, "") for key in keys)))
 
 
-def _replicas(pool: Pool | None, labels: Mapping[str, str]) -> int:
-    """What the node is labelled with, as it is written by who offers its devices; else what the pool says."""
-    told = _number(labels, LABEL_REPLICAS)
-    return told or (pool.spec.sharing.replicas if pool is not None else 1)
-
-
-def _strategy(pool: Pool | None, labels: Mapping[str, str]) -> str:
+def _strategy(pool: Pool | None, labels: DiscoveryLabels) -> str:
     """How its GPUs are shared, as the node is labelled; else as the pool says."""
     said = "none" if pool is None else pool.spec.sharing.mode.lower()
-    return labels.get(LABEL_SHARING, said)
-
-
-def _number(labels: Mapping[str, str], label: str) -> int:
-    """A label's number, within reason; 0 where there is none."""
-    value = labels.get(label, "")
-    return min(int(value), _MOST_NUMBER) if value.isdecimal() else 0
+    told = labels.get("sharing-strategy")
+    return said if told is None else told
 
 
 def _problem(
-    name: str, labels: Mapping[str, str], claims: Sequence[Pool], reserved_too_large: bool
+    name: str, labels: DiscoveryLabels, claims: Sequence[Pool], gpu_type: str, reserved_too_large: bool
 ) -> PoolProblem | None:
     names = tuple(pool.name for pool in claims)
     if len(claims) > 1:
         return PoolProblem(say(Reason.AMBIGUOUS_POOL, pools=", ".join(names), used=names[0]), names)
-    if not _gpu_type(claims[0] if claims else None, labels):
+    if not gpu_type:
         return PoolProblem(say(Reason.NODE_OF_UNKNOWN_TYPE, node=name, label=LABEL_PRODUCT))
     if reserved_too_large:
         return PoolProblem(say(Reason.RESERVED_TOO_LARGE, node=name), names)
     return _other_sharing(name, labels, claims[0]) if claims else None
 
 
-def _other_sharing(name: str, labels: Mapping[str, str], pool: Pool) -> PoolProblem | None:
+def _other_sharing(name: str, labels: DiscoveryLabels, pool: Pool) -> PoolProblem | None:
     sharing = pool.spec.sharing
-    strategy, replicas = labels.get(LABEL_SHARING), labels.get(LABEL_REPLICAS, "0")
-    field, said, label, value = "replicas", str(sharing.replicas), LABEL_REPLICAS, replicas
+    strategy, replicas = labels.get("sharing-strategy"), labels.get("replicas") or "0"
+    field, said, label, value = "replicas", str(sharing.replicas), labels.key("replicas"), replicas
     if strategy is not None and (strategy == _MPS) != (sharing.mode == "MPS"):
-        field, said, label, value = "mode", sharing.mode, LABEL_SHARING, strategy
+        field, said, label, value = "mode", sharing.mode, labels.key("sharing-strategy"), strategy
     elif replicas in ("0", said):
         return None
     return PoolProblem(

@@ -20,8 +20,24 @@ class NodeShare(ApiModel):
         Field(ge=1, description="Where GPUs are shared: how many of the device plugin's devices the pods ask for."),
     ] = None
     resource: Annotated[
-        Literal["nvidia.com/gpu.shared"] | None, Field(description="What these are called, if not nvidia.com/gpu.")
+        str | None,
+        Field(
+            max_length=317,
+            description="What GPUs or devices are called there, if not nvidia.com/gpu: nvidia.com/gpu.shared, or what "
+            "the node's GPUPool says.",
+        ),
     ] = None
+    device_ids: Annotated[
+        list[Annotated[str, Field(max_length=64)]],
+        Field(
+            max_length=256,
+            description="With DRA: the UUIDs of the devices that the workers' claims select, from admission on.",
+        ),
+    ] = []
+    capacity: Annotated[
+        dict[str, str],
+        Field(max_length=32, description="With DRA: what the claims ask for of each device that jobs share."),
+    ] = {}
 
 
 def _with_nodes(schema: dict[str, Any]) -> None:

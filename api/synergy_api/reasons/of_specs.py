@@ -96,8 +96,7 @@ SPECS: Final[dict[Reason, Entry]] = {
     ),
     Reason.SIDECAR_WANTS_GPU: Entry(
         _V,
-        "container {container} asks for nvidia.com/gpu, but only the first container trains, and its GPUs come from "
-        "spec.gpus",
+        "container {container} asks for GPUs, but only the first container trains, and its GPUs come from spec.gpus",
         "remove the request",
         "A container beside the first, or an init container, asks for a GPU.",
         "Warning",
@@ -121,7 +120,7 @@ SPECS: Final[dict[Reason, Entry]] = {
     ),
     Reason.NO_GPU_NODES: Entry(
         _V,
-        "no node of the cluster offers nvidia.com/gpu of a known type",
+        "no node of the cluster offers GPUs of a known type",
         "add GPU nodes or a GPUPool that selects them",
         event="Warning",
     ),

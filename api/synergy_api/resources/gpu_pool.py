@@ -41,6 +41,75 @@ class PoolSharing(ApiModel):
     ] = "Distributed"
 
 
+_BACKEND_RULES: list[Any] = [
+    {
+        "rule": "(self.backend == 'DRA') == has(self.deviceClass)",
+        "message": "backend DRA needs a deviceClass, and no other backend has one",
+        "fieldPath": ".deviceClass",
+    },
+    {
+        "rule": "self.backend == 'Plugin' || !has(self.resource)",
+        "message": "resource is for backend Plugin",
+        "fieldPath": ".resource",
+    },
+]
+
+
+class PoolDevices(ApiModel):
+    """How the pool's nodes offer their GPUs."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _BACKEND_RULES})
+
+    backend: Annotated[
+        Literal["Plugin", "DRA"],
+        Field(
+            description="Plugin counts a resource of the nodes' status, DRA devices of ResourceSlices: each worker "
+            "then has a ResourceClaim."
+        ),
+    ] = "Plugin"
+    resource: Annotated[
+        str | None,
+        Field(
+            min_length=3,
+            max_length=253,
+            pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+            description="The resource of the device plugin that a job's GPUs are, such as amd.com/gpu or the MIG "
+            "profile nvidia.com/mig-1g.10gb. Other devices of the nodes are left to other pods. Without it "
+            "nvidia.com/gpu, or nvidia.com/gpu.shared.",
+        ),
+    ] = None
+    device_class: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=190,
+            pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+            description="For DRA: the DeviceClass that the claims of workers name, such as gpu.nvidia.com.",
+        ),
+    ] = None
+    driver: Annotated[
+        str | None,
+        Field(min_length=1, max_length=63, description="For DRA: the driver of the devices, if not as deviceClass."),
+    ] = None
+    attributes: Annotated[
+        dict[str, str],
+        Field(
+            max_length=8,
+            description="For DRA: attributes that a device has if it is a GPU of the pool, such as type: gpu. The "
+            "DeviceClass must select the same devices.",
+        ),
+    ] = {}
+
+
+_DEVICE_RULES: list[Any] = [
+    {
+        "rule": "!has(self.devices) || !has(self.devices.resource) || "
+        "!self.devices.resource.startsWith('nvidia.com/mig-') || !has(self.sharing) || self.sharing.mode == 'None'",
+        "message": "MIG devices cannot be shared: the device plugin offers no MPS on them",
+        "fieldPath": ".sharing",
+    }
+]
+
 _WINDOW_RULES: list[Any] = [
     {"rule": "self.end > self.start", "message": "end must be after start", "fieldPath": ".end"}
 ]
@@ -58,6 +127,8 @@ class MaintenanceWindow(ApiModel):
 class GPUPoolSpec(ApiModel):
     """What the pool is."""
 
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _DEVICE_RULES})
+
     node_selector: Annotated[
         dict[str, str], Field(min_length=1, max_length=32, description="Labels that the pool's nodes carry.")
     ]
@@ -71,6 +142,7 @@ class GPUPoolSpec(ApiModel):
         int | None, Field(ge=1, description="Bytes per second that one node reads from storage; for the memory model.")
     ] = None
     system_reserved: SystemReserved = SystemReserved()
+    devices: PoolDevices = PoolDevices()
     sharing: PoolSharing = PoolSharing()
     topology: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=317)]],

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from synergy_api.cluster.pools import NodeCapacity, node_capacities, read_pools
+from synergy_api.cluster.pool import read_pools
+from synergy_api.cluster.pools import NodeCapacity, node_capacities
 from synergy_cli.live.access import Object
 
 _OWN_TAINTS = "node.kubernetes.io/"

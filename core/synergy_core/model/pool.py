@@ -67,8 +67,8 @@ class Pool:
         )
         """Makes what is free of a node, all resources together, a number below 1."""
         self.most_devices = {
-            kind: max((n.devices_per_gpu for n in self.nodes if n.counted_as == kind), default=0)
-            for kind in ("gpus", "shared_gpus")
+            kind: max(n.devices_per_gpu for n in self.nodes if n.counted_as == kind)
+            for kind in sorted({n.counted_as for n in self.nodes})
         }
         """What a quota counts for a GPU at the most, by the kind of limit."""
         self._most_per_gpu: dict[int, Vector] = {}

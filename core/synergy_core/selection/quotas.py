@@ -7,6 +7,7 @@ after the walk may go to jobs that grow.
 A running job stays where it is although its quota is overdrawn, as in Kubernetes. No job enters then, and none grows.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Final
@@ -72,7 +73,7 @@ class Quotas:
         """What a job counts with that has this on the pool's nodes."""
         if not entry.job.quotas:
             return _NOTHING
-        gpus = {"gpus": 0, "shared_gpus": 0}
+        gpus: Counter[str] = Counter()
         for node, count, _ in reservation:
             gpus[pool.nodes[node].counted_as] += count * pool.nodes[node].devices_per_gpu
         amounts = tuple(sum(entries) for entries in zip(*(amounts for _, _, amounts in reservation), strict=True))

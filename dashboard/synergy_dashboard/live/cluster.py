@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from synergy_api.cluster.pools import node_capacities, read_pools
+from synergy_api.cluster.pool import read_pools
+from synergy_api.cluster.pools import node_capacities
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_dashboard.live.changes import Subscriber
 from synergy_dashboard.live.rows import Rows

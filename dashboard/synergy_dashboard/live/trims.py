@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from synergy_api.cluster.nodes import Object, labels_of
-from synergy_api.names import GPU_RESOURCES
+from synergy_api.devices import is_extended
 from synergy_view.seen import SeenJob, read
 
 _LOG = logging.getLogger(__name__)
@@ -14,7 +14,7 @@ _JOB: Final = "job"
 _UNREAD_STATUS: Final = frozenset({"workers", "marks", "estimates", "summary", "sizeLimits"})
 _UNREAD_PROFILE: Final = frozenset({"matrices", "demand", "confidence", "usage", "request"})
 _UNREAD_PROGRESS: Final = frozenset({"placements", "measured", "shared", "gpuUUIDs", "gpuPartners"})
-_RESOURCES: Final = ("cpu", "memory", *GPU_RESOURCES)
+_RESOURCES: Final = ("cpu", "memory")
 
 
 def kept(item: Object) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def trim_node(item: Object) -> dict[str, Any]:
         "metadata": {**kept(item), "labels": dict(labels_of(item)), **deleting},
         "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
         "status": {
-            "allocatable": {name: allocatable[name] for name in _RESOURCES if name in allocatable},
+            "allocatable": {n: amount for n, amount in allocatable.items() if n in _RESOURCES or is_extended(n)},
             "conditions": [{"type": one["type"], "status": one["status"]} for one in conditions],
         },
     }

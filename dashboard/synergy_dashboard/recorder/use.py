@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from synergy_api.cluster.pools import node_capacities, read_pools
+from synergy_api.cluster.pool import read_pools
+from synergy_api.cluster.pools import node_capacities
 from synergy_dashboard.facts import UseSample
 from synergy_dashboard.store.bundle import Object
 from synergy_view.seen import SeenJob

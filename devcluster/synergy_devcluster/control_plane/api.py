@@ -15,8 +15,10 @@ FIELD_MANAGER = "kube-synergy-devcluster"
 _COLLECTIONS = {
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
     "Node": "/api/v1/nodes",
     "PersistentVolume": "/api/v1/persistentvolumes",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
 }
 

@@ -13,6 +13,7 @@ import yaml
 
 from synergy_devcluster import network
 from synergy_devcluster.control_plane.command_lines import Argv, Identities
+from synergy_devcluster.dra import runtime
 from synergy_devcluster.gpu_plugin.gpu_types import gpu_type, node_labels
 from synergy_devcluster.options import Options
 from synergy_devcluster.real_nodes import RealNode
@@ -89,10 +90,22 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     default_runtime_name = "runc"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        BinaryName = "{_runc(node, settings)}"
 """,
         encoding="utf-8",
     )
     return [program, f"--config={config}", "--log-level=warn"]
+
+
+def _runc(node: RealNode, settings: Path) -> Path:
+    """runc that applies the edits of the node's DRA driver."""
+    program, script = settings / "container-edits", settings / "runc"
+    program.write_bytes(Path(runtime.__file__).read_bytes())
+    script.write_text(runtime.script(node.edits, program), encoding="utf-8")
+    for made in (program, script):
+        made.chmod(0o755)
+    return script
 
 
 def _cni(node: RealNode) -> dict[str, object]:
@@ -186,6 +199,15 @@ def gpu_plugin(node: RealNode, options: Options) -> Argv:
         flags += [f"--replicas={options.gpu_replicas}", f"--preference={options.gpu_preference}"]
         flags += [f"--memory-mib={gpu_type(options.gpu).memory_mib}", f"--resource={options.resource}"]
     return [sys.executable, "-m", "synergy_devcluster.gpu_plugin", *flags]
+
+
+def dra_driver(node: RealNode, options: Options, count: int, replicas: int) -> Argv:
+    """The driver of a node's GPUs of DRA."""
+    flags = [f"--node={node.name}", f"--gpus={count}", f"--replicas={replicas}"]
+    flags += [f"--memory-mib={gpu_type(options.gpu).memory_mib}", f"--pki={node.paths.pki}"]
+    flags += [f"--health-file={node.gpu_health}", f"--state={node.dra / 'claims'}", f"--edits={node.edits}"]
+    flags += [f"--clients-folder={node.gpu_clients}"]
+    return [sys.executable, "-m", "synergy_devcluster.dra", *flags]
 
 
 def gpu_labels(options: Options) -> dict[str, str]:

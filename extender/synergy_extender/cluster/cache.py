@@ -3,31 +3,38 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from synergy_api.amounts import Amounts
-from synergy_api.cluster.nodes import Object, labels_of
-from synergy_api.cluster.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
+from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pool import Pool, PoolProblem, read_pools, with_devices
+from synergy_api.cluster.pools import NodeCapacity, node_capacities
 from synergy_api.cluster.priority_classes import PriorityClasses, read_priority_classes
+from synergy_api.cluster.slices import DeviceKey
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
-from synergy_api.names import LABEL_JOB
+from synergy_api.names import GPU_RESOURCES, LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
-from synergy_extender.cluster.ledger import AssumedBindings, Ledger
+from synergy_extender.cluster.ledger import AssumedBindings, Ledger, held_by_others
 from synergy_extender.cluster.one_look import Hidden, read_each
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.trims import (
     VIEW,
+    allocatable,
+    facts_of_node,
     kept,
+    said_by_author,
+    trim_claim,
     trim_namespace,
     trim_node,
     trim_pod,
     trim_priority_class,
     trim_quota,
     trim_service,
+    trim_slice,
 )
-from synergy_extender.cluster.views import JobView, Key, PodView, read_job
+from synergy_extender.cluster.views import JobView, Key, PodView, matters, read_job
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import (
     GPU_POOLS,
@@ -35,7 +42,9 @@ from synergy_kube.resources import (
     NODES,
     PODS,
     PRIORITY_CLASSES,
+    RESOURCE_CLAIMS,
     RESOURCE_QUOTAS,
+    RESOURCE_SLICES,
     SCHEDULING_POLICIES,
     SERVICES,
     TENANTS,
@@ -61,13 +70,19 @@ class ClusterCache:
             "nodes": Reflector(client, NODES, trim=trim_node, on_change=self._node_changed),
             "gpupools": Reflector(client, GPU_POOLS, on_change=self._pool_changed),
             "schedulingpolicies": Reflector(client, SCHEDULING_POLICIES, on_change=self._policy_changed),
-            "resourcequotas": Reflector(client, RESOURCE_QUOTAS, trim=trim_quota, on_change=self._quota_changed),
+            "resourcequotas": Reflector(client, RESOURCE_QUOTAS, trim=trim_quota, on_change=self._view_changed),
             "services": Reflector(
                 client, SERVICES, label_selector=LABEL_JOB, trim=trim_service, on_change=self._service_changed
             ),
             "tenants": Reflector(client, TENANTS, on_change=self._tenancy_changed, optional=True),
             "priorityclasses": Reflector(
                 client, PRIORITY_CLASSES, trim=trim_priority_class, on_change=self._classes_changed, optional=True
+            ),
+            "resourceslices": Reflector(
+                client, RESOURCE_SLICES, trim=trim_slice, on_change=self._slice_changed, optional=True
+            ),
+            "resourceclaims": Reflector(
+                client, RESOURCE_CLAIMS, trim=trim_claim, on_change=self._view_changed, optional=True
             ),
             "namespaces": Reflector(client, NAMESPACES, trim=trim_namespace, on_change=self._tenancy_changed),
         }
@@ -113,17 +128,9 @@ class ClusterCache:
         """The SchedulingPolicy in force, as it was written."""
         return self._reflectors["schedulingpolicies"].get("", DEFAULT_POLICY_NAME)
 
-    def policy_objects(self) -> list[Object]:
-        """All SchedulingPolicies as they were written."""
-        return list(self._reflectors["schedulingpolicies"])
-
-    def pool_objects(self) -> list[Object]:
-        """The GPUPools as they were written."""
-        return list(self._reflectors["gpupools"])
-
-    def tenant_objects(self) -> list[Object]:
-        """The Tenants as they were written."""
-        return list(self._reflectors["tenants"])
+    def objects(self, plural: str) -> list[Object]:
+        """The GPUPools, SchedulingPolicies or Tenants as they were written."""
+        return list(self._reflectors[plural])
 
     @property
     def tenancy(self) -> Tenancy:
@@ -134,9 +141,11 @@ class ClusterCache:
 
     def state(self) -> ClusterState:
         """The cluster now, as a copy that another thread may read: what is in it never changes."""
+        capacities = self.capacities()
+        claimed = self._count_claims(capacities)
         return ClusterState(
             jobs=dict(self.jobs),
-            capacities=self.capacities(),
+            capacities=capacities,
             nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
             allocatable=dict(self._allocatable),
             pods=self.pods.copy(),
@@ -145,10 +154,12 @@ class ClusterCache:
             priority_class=self._priority_class,
             tenancy=self.tenancy,
             classes=self._classes,
+            claimed=claimed,
         )
 
     def ledger(self) -> Ledger:
         """What is free on each node now."""
+        self._count_claims(self.capacities())
         return Ledger(self._allocatable, self.pods, self.assumed)
 
     def capacities(self) -> list[NodeCapacity]:
@@ -158,11 +169,23 @@ class ClusterCache:
         because something is wrong keeps away all jobs.
         """
         if self._capacities is None:
-            nodes = list(self._reflectors["nodes"])
+            nodes = with_devices(self._reflectors["nodes"], (one[VIEW] for one in self._reflectors["resourceslices"]))
             chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
             tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
             self._capacities = node_capacities(nodes, self.pools, tolerations)
+            self._count_gpus(self._capacities, nodes)
         return self._capacities
+
+    def _count_gpus(self, capacities: Sequence[NodeCapacity], nodes: Sequence[Object]) -> None:
+        """Let pods and the ledger count the resources that are each node's GPUs."""
+        self.pods.count({one.name: one.gpu_resources for one in capacities if one.gpu_resources != GPU_RESOURCES})
+        self._allocatable = allocatable(nodes, capacities, self.pools)
+
+    def _count_claims(self, capacities: Sequence[NodeCapacity]) -> frozenset[DeviceKey]:
+        """Let the ledger count what claims of others hold; all devices that claims hold."""
+        held = frozenset(key for claim in self._reflectors["resourceclaims"] for key in claim[VIEW])
+        self.pods.claim(held_by_others(capacities, held, self.jobs.values()))
+        return held
 
     def observe(self, item: Object) -> None:
         """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought.
@@ -200,7 +223,7 @@ class ClusterCache:
         if known is not None and known.uid == view.uid and int(known.resource_version) > int(view.resource_version):
             return
         self.jobs[view.key] = view
-        if known is None or _matters(known) != _matters(view):
+        if known is None or matters(known) != matters(view):
             self._on_change()
 
     def _job_changed(self, change: Change) -> None:
@@ -239,11 +262,7 @@ class ClusterCache:
             self._on_change()
 
     def _node_changed(self, change: Change) -> None:
-        if change.new is not None:
-            self._allocatable[change.key[1]] = change.new["amounts"]
-        else:
-            self._allocatable.pop(change.key[1], None)
-        if _facts(change.old) != _facts(change.new):
+        if facts_of_node(change.old) != facts_of_node(change.new):
             self._capacities = None
             self._on_change()
 
@@ -255,7 +274,11 @@ class ClusterCache:
     def _policy_changed(self, change: Change) -> None:
         self._on_change()
 
-    def _quota_changed(self, change: Change) -> None:
+    def _slice_changed(self, change: Change) -> None:
+        self._capacities = None
+        self._view_changed(change)
+
+    def _view_changed(self, change: Change) -> None:
         if (change.old or {}).get(VIEW) != (change.new or {}).get(VIEW):
             self._on_change()
 
@@ -272,23 +295,6 @@ class ClusterCache:
             self._on_change()
 
     def _tenancy_changed(self, change: Change) -> None:
-        if _said(change.old) != _said(change.new):
+        if said_by_author(change.old) != said_by_author(change.new):
             self._tenancy = None
             self._on_change()
-
-
-def _matters(job: JobView) -> tuple[Any, ...]:
-    status = job.status
-    given = job.uid, job.deleting, job.spec, job.constraints, job.least
-    shares = status.allocation is not None and status.allocation.shared_gpu is not None
-    gpus = (status.progress.run, status.progress.gpu_uuids) if shares and status.progress is not None else None
-    return *given, status.phase, status.service, status.allocation, status.profile, gpus
-
-
-def _said(item: Object | None) -> Object | None:
-    """What a Tenant's or Namespace's author said: its status and bookkeeping are no change."""
-    return None if item is None else {"spec": item.get("spec"), "labels": labels_of(item)}
-
-
-def _facts(node: Object | None) -> Object | None:
-    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}}

@@ -33,9 +33,10 @@ class FreshLook:
         if not _possible(name):
             return None
         try:
-            return read_pod(await self._client.get(PODS, name.name, name.namespace))
+            pod = read_pod(await self._client.get(PODS, name.name, name.namespace))
         except NotFound:
             return None
+        return self._cache.pods.counted(pod)
 
 
 def _possible(key: Key) -> bool:

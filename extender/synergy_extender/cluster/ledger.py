@@ -1,13 +1,16 @@
 """What is really free on each node: allocatable, minus the pods there, minus bindings on their way."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.cluster.slices import DeviceKey
 from synergy_api.parts.allocation import NodeShare
 from synergy_extender.cluster.pod_index import PodIndex
-from synergy_extender.cluster.views import PodView
+from synergy_extender.cluster.run_state import open_run
+from synergy_extender.cluster.views import JobView, PodView
 
 ASSUMED_SECONDS = 60.0
 """How long a binding that was sent counts without having been seen in the watch."""
@@ -91,3 +94,28 @@ class Ledger:
         """What is free on the node; negative where it is overdrawn, nothing where it is unknown."""
         held = self._pods.held(node).plus(self._assumed.on(node))
         return self._allocatable.get(node, NOTHING).minus(held)
+
+
+def held_by_others(
+    capacities: Sequence[NodeCapacity], claimed: Set[DeviceKey], jobs: Iterable[JobView]
+) -> dict[str, int]:
+    """By node, what claims hold beside those of our open runs, in the units of pods' requests: a device that others
+    have is not shared with them.
+
+    Devices are compared, and not what labels of claims say: anyone may write these.
+    """
+    if not claimed:
+        return {}
+    ours = given_devices(jobs)
+    found: dict[str, int] = {}
+    for node in capacities:
+        taken = sum(one.healthy and one.key in claimed and (node.name, one.uuid) not in ours for one in node.devices)
+        if taken:
+            found[node.name] = taken * node.replicas
+    return found
+
+
+def given_devices(jobs: Iterable[JobView]) -> set[tuple[str, str]]:
+    """Node and UUID of the devices that open runs were given."""
+    runs = (open_run(job) for job in jobs)
+    return {(share.node, uuid) for run in runs if run is not None for share in run.workers for uuid in share.device_ids}

@@ -9,7 +9,7 @@ from synergy_kube import ApiError, Reflector
 _REFUSED: Final = (401, 403, 404)
 """Answers to a user who may not read a collection, or whose cluster does not know it."""
 _OF_NO_NAMESPACE: Final = frozenset(
-    {"nodes", "gpupools", "schedulingpolicies", "tenants", "namespaces", "priorityclasses"}
+    {"nodes", "gpupools", "schedulingpolicies", "tenants", "namespaces", "priorityclasses", "resourceslices"}
 )
 
 

@@ -1,9 +1,10 @@
 """All pods, indexed for the questions about them: by name, by node with what they hold, by job."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.names import GPU_RESOURCES
 from synergy_extender.cluster.views import Key, PodView
 
 _Group = TypeVar("_Group")
@@ -18,6 +19,8 @@ class PodIndex:
         self._by_node: dict[str, dict[str, PodView]] = {}
         self._by_job: dict[Key, dict[str, PodView]] = {}
         self._held: dict[str, Amounts] = {}
+        self._gpu_resources: Mapping[str, Sequence[str]] = {}
+        self._claimed: Mapping[str, int] = {}
         for pod in pods:
             self.put(pod)
 
@@ -31,16 +34,43 @@ class PodIndex:
         copied._by_node = {node: dict(pods) for node, pods in self._by_node.items()}
         copied._by_job = {job: dict(pods) for job, pods in self._by_job.items()}
         copied._held = dict(self._held)
+        copied._gpu_resources = self._gpu_resources
+        copied._claimed = self._claimed
         return copied
+
+    def claim(self, claimed: Mapping[str, int]) -> None:
+        """By node, the GPUs that claims of others hold (DRA), in the units of pods' requests."""
+        self._claimed = claimed
+
+    def claimed(self, node: str) -> int:
+        """GPUs of the node that claims of others hold."""
+        return self._claimed.get(node, 0)
+
+    def count(self, gpu_resources: Mapping[str, Sequence[str]]) -> None:
+        """From now on count those resources as GPUs on the nodes named; on others NVIDIA's."""
+        if gpu_resources == self._gpu_resources:
+            return
+        changed = {
+            node
+            for node in {*gpu_resources, *self._gpu_resources}
+            if gpu_resources.get(node) != self._gpu_resources.get(node)
+        }
+        self._gpu_resources = gpu_resources
+        for pod in [pod for pod in self._by_name.values() if _place(pod) in changed]:
+            self.put(pod)
+
+    def counted(self, pod: PodView) -> PodView:
+        """The pod as its node counts GPUs."""
+        return pod.counted(self._gpu_resources.get(_place(pod), GPU_RESOURCES)) if pod.extended else pod
 
     def put(self, pod: PodView) -> None:
         """Add the pod, in place of an earlier view of the same name."""
-        name = Key(pod.namespace, pod.name)
+        name, pod = Key(pod.namespace, pod.name), self.counted(pod)
         self.drop(name)
         self._by_name[name] = pod
         if pod.holds:
             self._by_node.setdefault(pod.node, {})[pod.uid] = pod
-            self._held[pod.node] = self.held(pod.node).plus(pod.requests)
+            self._held[pod.node] = self._held.get(pod.node, NOTHING).plus(pod.requests)
         if pod.member is not None:
             self._by_job.setdefault(pod.member.job, {})[pod.uid] = pod
 
@@ -63,7 +93,8 @@ class PodIndex:
 
     def held(self, node: str) -> Amounts:
         """What the node's pods hold together, those of others included."""
-        return self._held.get(node, NOTHING)
+        held, claimed = self._held.get(node, NOTHING), self._claimed.get(node, 0)
+        return held._replace(gpus=held.gpus + claimed) if claimed else held
 
     def on_node(self, node: str) -> Iterable[PodView]:
         """The pods that hold room on the node."""
@@ -80,6 +111,10 @@ class PodIndex:
     def of_run(self, job: Key, run: int) -> list[PodView]:
         """The pods of one run that have not ended."""
         return [p for p in self.of_job(job) if p.member is not None and p.member.run == run and not p.terminal]
+
+
+def _place(pod: PodView) -> str:
+    return pod.node or pod.planned_node
 
 
 def _remove(groups: dict[_Group, dict[str, PodView]], group: _Group, uid: str) -> None:

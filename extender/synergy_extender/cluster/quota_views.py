@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.nodes import Object
-from synergy_api.names import GPU_RESOURCES
+from synergy_api.devices import counted_as, device_class, is_extended
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
 
 _OF_CPU: Final = frozenset({"cpu", "requests.cpu", "limits.cpu"})
 _OF_MEMORY: Final = frozenset({"memory", "requests.memory", "limits.memory"})
-_OF_GPUS: Final = frozenset(f"requests.{resource}" for resource in GPU_RESOURCES)
+_REQUESTS: Final = "requests."
 OF_PODS: Final = frozenset({"pods", "count/pods"})
 OF_SERVICES: Final = frozenset({"services", "count/services"})
 OF_JOBS: Final = frozenset({"count/jobs.batch"})
-_READ: Final = _OF_CPU | _OF_MEMORY | _OF_GPUS | OF_PODS | OF_SERVICES | OF_JOBS
+_READ: Final = _OF_CPU | _OF_MEMORY | OF_PODS | OF_SERVICES | OF_JOBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _amounts(listed: Mapping[str, Any]) -> dict[str, int]:
     """Those that are read. The API server has checked the quantities: what it took and this does not read is no
     number that anything is counted in."""
     found = {}
-    for name in sorted(_READ & listed.keys()):
+    for name in sorted(name for name in listed if name in _READ or _device(name)):
         with suppress(ValueError):
             found[name] = _amount(name, listed[name])
     return found
@@ -100,9 +100,16 @@ def counted(resource: str) -> str:
         return "cpu_millis"
     if resource in _OF_MEMORY:
         return "memory_bytes"
-    if resource in _OF_GPUS:
-        return "gpus" if resource == f"requests.{GPU_RESOURCES[0]}" else "shared_gpus"
-    return "objects"
+    device = _device(resource)
+    return counted_as(device) if device else "objects"
+
+
+def _device(resource: str) -> str:
+    """The resource of GPUs or other devices that a limit counts; empty where it counts something else."""
+    if device_class(resource) is not None:
+        return resource
+    asked = resource.removeprefix(_REQUESTS)
+    return asked if asked != resource and is_extended(asked) else ""
 
 
 def _matches(scope: Scope, pod: PodScopes, priority_class: str) -> bool:

@@ -7,6 +7,7 @@ from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.cluster.priority_classes import PriorityClasses
+from synergy_api.cluster.slices import DeviceKey
 from synergy_api.cluster.tenancy import Tenancy
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.quota_views import QuotaView
@@ -31,3 +32,5 @@ class ClusterState:
     """The priority class of pods whose template names none."""
     tenancy: Tenancy = field(default_factory=Tenancy)
     classes: PriorityClasses = field(default_factory=PriorityClasses)
+    claimed: Set[DeviceKey] = frozenset()
+    """The devices of DRA that claims hold, those of our workers included."""

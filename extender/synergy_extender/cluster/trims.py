@@ -1,10 +1,15 @@
 """What the extender keeps of each object that it watches."""
 
 import logging
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.nodes import Object, labels_of
+from synergy_api.cluster.pool import Pool, offered_amounts
+from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.cluster.slices import held_devices, read_slice
+from synergy_api.devices import is_extended
 from synergy_api.names import ANNOTATION_EMPTY_BY, GPU_RESOURCES, LABEL_JOB, service_name
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.views import read_pod
@@ -12,7 +17,7 @@ from synergy_extender.cluster.views import read_pod
 _LOG = logging.getLogger(__name__)
 VIEW: Final = "view"
 """The key of an object's typed view in what is kept of it."""
-_RESOURCES: Final = (*(one.resource for one in DIMENSIONS), *GPU_RESOURCES)
+_DIMENSIONS: Final = frozenset(one.resource for one in DIMENSIONS)
 
 
 def kept(item: Object) -> dict[str, Any]:
@@ -24,6 +29,16 @@ def kept(item: Object) -> dict[str, Any]:
 def trim_pod(item: Object) -> dict[str, Any]:
     """The view of a pod."""
     return {"metadata": kept(item), VIEW: read_pod(item)}
+
+
+def trim_slice(item: Object) -> dict[str, Any]:
+    """The devices of a ResourceSlice."""
+    return {"metadata": kept(item), VIEW: read_slice(item)}
+
+
+def trim_claim(item: Object) -> dict[str, Any]:
+    """The devices that a ResourceClaim holds."""
+    return {"metadata": kept(item), VIEW: held_devices(item)}
 
 
 def trim_quota(item: Object) -> dict[str, Any]:
@@ -54,27 +69,57 @@ def trim_node(item: Object) -> dict[str, Any]:
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     deleting = {"deletionTimestamp": metadata["deletionTimestamp"]} if metadata.get("deletionTimestamp") else {}
     allocatable = status.get("allocatable") or {}
-    try:
-        amounts = Amounts.parse(allocatable)
-    except ValueError as error:
-        _LOG.warning("node %s: status.allocatable: %s", metadata["name"], error)
-        amounts = Amounts()
     return {
         "metadata": {**kept(item), "labels": dict(labels_of(item)), **_annotations(metadata), **deleting},
         "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
         "status": {
-            "allocatable": {name: allocatable[name] for name in _RESOURCES if name in allocatable},
+            "allocatable": {n: amount for n, amount in allocatable.items() if n in _DIMENSIONS or is_extended(n)},
             "conditions": [
                 {"type": c["type"], "status": c["status"]}
                 for c in status.get("conditions") or []
                 if c.get("type") == "Ready"
             ],
         },
-        "amounts": amounts,
+        "amounts": _offered(item, GPU_RESOURCES),
     }
+
+
+def _offered(node: Object, gpu_resources: Sequence[str], pool: Pool | None = None) -> Amounts:
+    """What the node can give to pods, with the GPUs of those names; nothing where a quantity does not parse."""
+    try:
+        return offered_amounts(node, pool, gpu_resources)
+    except ValueError as error:
+        _LOG.warning("node %s: %s", node["metadata"]["name"], error)
+        return Amounts()
 
 
 def _annotations(metadata: Object) -> dict[str, Any]:
     """When the node must be empty; nothing else, as other annotations change all the time."""
     empty_by = (metadata.get("annotations") or {}).get(ANNOTATION_EMPTY_BY)
     return {} if empty_by is None else {"annotations": {ANNOTATION_EMPTY_BY: empty_by}}
+
+
+def allocatable(
+    nodes: Iterable[Object], capacities: Iterable[NodeCapacity], pools: Iterable[Pool]
+) -> dict[str, Amounts]:
+    """What each node can give to pods, with the GPUs that its pool plans."""
+    by_name, named = {one.name: one for one in capacities}, {pool.name: pool for pool in pools}
+    found = {}
+    for node in nodes:
+        name = node["metadata"]["name"]
+        one = by_name.get(name)
+        if one is None or one.gpu_resources == GPU_RESOURCES:
+            found[name] = node["amounts"]
+        else:
+            found[name] = _offered(node, one.gpu_resources, named.get(one.pool or ""))
+    return found
+
+
+def said_by_author(item: Object | None) -> Object | None:
+    """What a Tenant's or Namespace's author said: its status and bookkeeping are no change."""
+    return None if item is None else {"spec": item.get("spec"), "labels": labels_of(item)}
+
+
+def facts_of_node(node: Object | None) -> Object | None:
+    """A kept node without its resource version."""
+    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}}

@@ -1,17 +1,19 @@
 """Kubernetes objects reduced to what decisions need, parsed once for each change."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.nodes import Object
-from synergy_api.cluster.pods import is_terminal, least_requests, pod_requests
+from synergy_api.cluster.pods import device_requests, is_terminal, least_requests, pod_requests
+from synergy_api.devices import count_of, device_class
 from synergy_api.names import (
     ANNOTATION_DEVICES,
     ANNOTATION_PLANNED_NODE,
+    ANNOTATION_RESOURCE,
     LABEL_JOB,
     LABEL_RANK,
     LABEL_ROLE,
@@ -69,6 +71,13 @@ class PodView:
     """Whether the kubelet has taken it in: it has its devices by then."""
     devices: bool = False
     """Its node's GPUs are shared: the next pod may wait for this one's start."""
+    extended: Mapping[str, int] = field(default_factory=dict)
+    """Its extended resources. `requests` count those as GPUs that are GPUs of its node."""
+
+    def counted(self, gpu_resources: Iterable[str]) -> "PodView":
+        """The pod on a node whose GPUs have these names."""
+        gpus = count_of(self.extended, gpu_resources)
+        return self if gpus == self.requests.gpus else replace(self, requests=self.requests._replace(gpus=gpus))
 
     @property
     def holds(self) -> bool:
@@ -98,6 +107,10 @@ class JobView:
     profiles: Mapping[str, core.Profile]
 
 
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
+
+
 def member_of(pod: Object) -> RunMember | None:
     """What the pod's labels say it is, or None where they do not name a place in a run."""
     metadata = pod.get("metadata") or {}
@@ -115,9 +128,13 @@ def read_pod(pod: Object) -> PodView:
     metadata, spec = pod["metadata"], pod.get("spec") or {}
     annotations = metadata.get("annotations") or {}
     try:
-        requests = pod_requests(pod)
+        requests, extended = pod_requests(pod), device_requests(spec)
     except ValueError:  # the API server validates quantities: only a resource this does not count can be odd
-        requests = NOTHING
+        requests, extended = NOTHING, {}
+    member = member_of(pod)
+    resource = annotations.get(ANNOTATION_RESOURCE, "")
+    if member is not None and device_class(resource) is not None:
+        extended[resource] = _number(annotations.get(ANNOTATION_DEVICES, ""))
     return PodView(
         namespace=metadata.get("namespace", ""),
         name=metadata["name"],
@@ -127,10 +144,11 @@ def read_pod(pod: Object) -> PodView:
         terminal=is_terminal(pod),
         leaves_by=parse_time(metadata["deletionTimestamp"]) if metadata.get("deletionTimestamp") else None,
         gated=bool(spec.get("schedulingGates")),
-        member=member_of(pod),
+        member=member,
         planned_node=annotations.get(ANNOTATION_PLANNED_NODE, ""),
         started=bool((pod.get("status") or {}).get("startTime")),
         devices=ANNOTATION_DEVICES in annotations,
+        extended=extended,
     )
 
 
@@ -207,3 +225,12 @@ def first_problem(error: ValidationError, within: str = "") -> str:
     first = error.errors()[0]
     path = ".".join(str(part) for part in (within, *first["loc"]) if part != "")
     return f"{path}: {first['msg'].removeprefix('Value error, ')}"
+
+
+def matters(job: JobView) -> tuple[Any, ...]:
+    """What of a job decisions depend on: its change wakes the planner."""
+    status = job.status
+    given = job.uid, job.deleting, job.spec, job.constraints, job.least
+    shares = status.allocation is not None and status.allocation.shared_gpu is not None
+    gpus = (status.progress.run, status.progress.gpu_uuids) if shares and status.progress is not None else None
+    return *given, status.phase, status.service, status.allocation, status.profile, gpus

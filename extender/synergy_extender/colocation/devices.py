@@ -7,7 +7,8 @@ several each for one, the first by name for the rest.
 from collections.abc import Mapping
 
 from synergy_api.cluster.pools import NodeCapacity
-from synergy_api.names import RESOURCE_SHARED_GPU
+from synergy_api.devices import own_resource
+from synergy_api.names import RESOURCE_GPU
 from synergy_api.parts.allocation import NodeShare
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.dimensions import amounts_of_place
@@ -24,7 +25,7 @@ def shares_of(place: core.Allocation, capacities: Capacities) -> list[NodeShare]
             node=share.node,
             gpus=share.gpus,
             devices=devices[share.node][1],
-            resource="nvidia.com/gpu.shared" if _is_renamed(capacities.get(share.node)) else None,
+            resource=own_resource(_resource(capacities.get(share.node))),
             **amounts_of_place(share).fields,
         )
         for share in sorted(place.workers, key=lambda share: share.node)
@@ -48,5 +49,5 @@ def _devices(place: core.Allocation, gpus: int, capacity: NodeCapacity | None) -
     return max(1, capacity.devices_per_gpu - len(place.partners))
 
 
-def _is_renamed(capacity: NodeCapacity | None) -> bool:
-    return capacity is not None and capacity.resource == RESOURCE_SHARED_GPU
+def _resource(capacity: NodeCapacity | None) -> str:
+    return RESOURCE_GPU if capacity is None else capacity.resource

@@ -18,6 +18,9 @@ class Order(Protocol):
     def may_start(self, job: JobView, allocation: Allocation) -> bool:
         """Whether the run may start now, where there is room."""
 
+    def placed(self, job: JobView, allocation: Allocation) -> Allocation | None:
+        """The allocation as it starts, with the devices that its claims name; None if they are not free."""
+
     def starts(self, job: JobView, allocation: Allocation) -> None:
         """Take note that it does."""
 
@@ -53,9 +56,10 @@ def admit(
         allocation = draft.granted
         if allocation is not None and not allocation.admitted:
             ask = [(share.node, amounts_of_share(share)) for share in allocation.workers]
-            if order.may_start(draft.job, allocation) and room.take(ask):
-                order.starts(draft.job, allocation)
-                draft.put(ChangeKind.ADMIT, allocation.model_copy(update={"admitted": True}))
+            placed = order.placed(draft.job, allocation) if order.may_start(draft.job, allocation) else None
+            if placed is not None and room.take(ask):
+                order.starts(draft.job, placed)
+                draft.put(ChangeKind.ADMIT, placed.model_copy(update={"admitted": True}))
     for draft in ordered:
         allocation = draft.granted
         if allocation is not None and allocation.admitted and allocation.planned:

@@ -80,11 +80,19 @@ def within(allocation: Allocation, limits: SizeLimits) -> Allocation:
 
 
 def _aiming_at(target: list[NodeShare], allocation: Allocation) -> Allocation:
+    given = {share.node: share for share in allocation.workers}
+    target = [_on_its_devices(share, given.get(share.node)) for share in target]
     workers = target
     if allocation.admitted:
-        given = {share.node: share for share in allocation.workers}
         workers = [_smaller(share, given[share.node]) for share in target]
     return allocation.model_copy(update={"workers": workers, "planned": [] if workers == target else target})
+
+
+def _on_its_devices(share: NodeShare, given: NodeShare | None) -> NodeShare:
+    """A run keeps the devices that its claims name."""
+    if given is None or not given.device_ids:
+        return share
+    return share.model_copy(update={"device_ids": given.device_ids, "capacity": given.capacity})
 
 
 def _clamped(share: NodeShare, limits: SizeLimits, gpus: int) -> NodeShare:

@@ -9,6 +9,7 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.colocation.order import group_of, in_the_way, occupancy
 from synergy_extender.colocation.partners import Coming, SeenGpus, coming
+from synergy_extender.colocation.pinned import PinnedDevices
 from synergy_extender.decisions.changes import ChangeKind, Draft
 
 
@@ -19,6 +20,7 @@ class ByOrder:
     def __init__(
         self, drafts: Iterable[Draft], state: ClusterState, assumed: AssumedBindings, reserved: Iterable[Key]
     ) -> None:
+        drafts = list(drafts)
         self._state = state
         self._assumed = assumed
         self._reserved = frozenset(reserved)
@@ -29,6 +31,7 @@ class ByOrder:
             for key, allocation in granted.items()
             if allocation is not None and allocation.shared_gpu is not None and open_run(state.jobs[key]) is not None
         }
+        self._pinned = PinnedDevices(state, {key: given for key, given in _holding(drafts) if given is not None})
         self._starting = self._under_way(granted) if self._nodes else set()
 
     def partners(self, job: Key, allocation: Allocation) -> Coming:
@@ -52,8 +55,13 @@ class ByOrder:
                 return False
         return True
 
-    def starts(self, _job: JobView, allocation: Allocation) -> None:
-        """No other job starts on its nodes until its pods are there."""
+    def placed(self, job: JobView, allocation: Allocation) -> Allocation | None:
+        """The allocation with the devices that its claims name; None if they are not free."""
+        return self._pinned.pin(job.key, allocation)
+
+    def starts(self, job: JobView, allocation: Allocation) -> None:
+        """No other job starts on its nodes until its pods are there, or gets its devices."""
+        self._pinned.take(job.key, allocation)
         self._starting.update(share.node for share in allocation.workers if share.node in self._nodes)
 
     def _under_way(self, granted: Mapping[Key, Allocation | None]) -> set[str]:
@@ -71,6 +79,11 @@ class ByOrder:
         """Devices of the run's pods that the kubelet has taken in, ended ones included."""
         pods = (pod for pod in self._state.pods.of_job(job) if pod.member is not None and pod.member.run == run)
         return sum(pod.requests.gpus for pod in pods if pod.node == node and (pod.started or pod.terminal))
+
+
+def _holding(drafts: Iterable[Draft]) -> Iterable[tuple[Key, Allocation | None]]:
+    """What each open run holds, one that leaves included."""
+    return ((draft.job.key, draft.allocation if open_run(draft.job) is not None else None) for draft in drafts)
 
 
 def tell_seen(drafts: Iterable[Draft], state: ClusterState) -> None:

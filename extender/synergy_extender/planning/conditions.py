@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from synergy_api.base import Condition
 from synergy_api.cluster.nodes import Object
-from synergy_api.cluster.pools import NodeCapacity, PoolProblem
+from synergy_api.cluster.pool import PoolProblem
+from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.gpu_pool import GPUPoolStatus
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn

@@ -72,7 +72,7 @@ class Publisher:
         """
         measure(self._metrics, state, now)
         found = pool_problems(self._cache.pools, state.capacities)
-        pools, policies = self._cache.pool_objects(), self._cache.policy_objects()
+        pools, policies = self._cache.objects("gpupools"), self._cache.objects("schedulingpolicies")
         policy = replace(policy, history=_history(policies, state, policy))
         problems = [*self._cache.pool_problems, *found]
         for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now)):
@@ -85,7 +85,7 @@ class Publisher:
         await self._tell_once(_of_no_object(state, policy), now)
 
     async def _publish_tenants(self, state: ClusterState, now: float) -> None:
-        objects = self._cache.tenant_objects()
+        objects = self._cache.objects("tenants")
         if not objects:
             measure_uses(self._metrics.jobs, {})
             return

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.closures import next_closure
 from synergy_api.cluster.pools import NodeCapacity
-from synergy_api.names import RESOURCE_SHARED_GPU
+from synergy_api.devices import counted_as
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.dimensions import node_fields
@@ -64,6 +64,6 @@ def node_of(
         reopens_at=None if closure is None else closure.end,
         price_per_hour=capacity.price_per_hour,
         devices_per_gpu=capacity.devices_per_gpu,
-        counted_as="shared_gpus" if capacity.resource == RESOURCE_SHARED_GPU else "gpus",
+        counted_as=counted_as(capacity.resource),
         **node_fields(capacity.amounts, used),
     )

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.nodes import pod_spec_admits
-from synergy_api.cluster.pools import WORKER_TOLERATIONS, NodeCapacity
+from synergy_api.cluster.pools import NodeCapacity, worker_tolerations
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.profile import ProfileRequest
 from synergy_core.model import snapshot as core
@@ -121,7 +121,7 @@ class PlannedJobs:
 
     def _foreign(self, node: str) -> Amounts:
         """What pods hold there that stay."""
-        total = NOTHING
+        total = NOTHING._replace(gpus=self._state.pods.claimed(node))
         for pod in self._state.pods.on_node(node):
             if self._stays(pod):
                 total = total.plus(pod.requests)
@@ -147,9 +147,9 @@ def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
     plan."""
     try:
         names = [
-            name
-            for name in (capacity.name for capacity in state.capacities)
-            if pod_spec_admits(job.constraints, state.nodes[name], WORKER_TOLERATIONS)
+            one.name
+            for one in state.capacities
+            if pod_spec_admits(job.constraints, state.nodes[one.name], worker_tolerations(one.resource))
         ]
     except (TypeError, AttributeError, KeyError, ValueError):
         return ()

@@ -4,11 +4,13 @@ What the API server counts as used holds our own pods too. A plan may move those
 subtracted; what outlived its run, finished or belongs to others stays.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from synergy_api.amounts import NOTHING, Amounts
-from synergy_api.names import RESOURCE_SHARED_GPU
+from synergy_api.devices import counted_as
+from synergy_api.names import RESOURCE_GPU
 from synergy_api.parts.allocation import NodeShare
 from synergy_api.quantity import LARGEST
 from synergy_core.model import snapshot as core
@@ -73,7 +75,7 @@ class NamespaceQuotas:
                 limits = tuple(
                     core.QuotaLimit(
                         resource=resource,
-                        counts=counted(resource),  # type: ignore[arg-type]
+                        counts=counted(resource),
                         hard=min(hard, LARGEST),
                         used=min(max(0, quota.used.get(resource, 0) - ours.get((str(quota), resource), 0)), LARGEST),
                     )
@@ -109,15 +111,12 @@ class NamespaceQuotas:
         return self._resource.get(node, ""), pod.requests
 
     def _uses(self, job: JobView, amounts: Iterable[tuple[str, Amounts]], pods: int, *, profile: bool) -> Uses:
-        total, of_shared = NOTHING, 0
+        total = NOTHING
+        gpus: Counter[str] = Counter()
         for resource, one in amounts:
             total = total.plus(one)
-            of_shared += one.gpus if resource == RESOURCE_SHARED_GPU else 0
-        sums = {
-            "gpus": total.gpus - of_shared,
-            "shared_gpus": of_shared,
-            **total.fields,
-        }
+            gpus[counted_as(resource or RESOURCE_GPU)] += one.gpus
+        sums = {**gpus, **total.fields}
         uses: Uses = {}
         by_name = {str(quota): quota for quota in self._of[job.key.namespace]}
         for draw in self.draws(job, profile=profile):

@@ -26,11 +26,7 @@ extenders:
       keyFile: /etc/kube-synergy/tls/tls.key
     httpTimeout: {{ .Values.scheduler.extenderTimeout }}
     nodeCacheCapable: true
-    # a GPU pod must never be placed while the extender cannot be asked
+    # no pod of this scheduler may be placed while the extender cannot be asked; there are no managedResources, so that
+    # it is asked whatever the pod's GPUs are called
     ignorable: false
-    managedResources:
-      - name: nvidia.com/gpu
-        ignoredByScheduler: false
-      - name: nvidia.com/gpu.shared
-        ignoredByScheduler: false
 {{- end }}

@@ -7,12 +7,22 @@ from typing import Any
 from synergy_api.names import LABEL_JOB
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
-from synergy_kube.resources import JOBS, PODS, Resource
-from synergy_operator.actions import ConfirmUnbound, CreateJob, CreatePod, DeleteJob, DeletePod, ResizePod, UngatePod
+from synergy_kube.resources import JOBS, PODS, RESOURCE_CLAIMS, Resource
+from synergy_operator.actions import (
+    ConfirmUnbound,
+    CreateJob,
+    CreatePod,
+    DeleteJob,
+    DeletePod,
+    EnsureClaim,
+    ResizePod,
+    UngatePod,
+)
 from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.refused_starts import INVALID, REFUSED, NameTakenError, RefusedStarts
 from synergy_operator.edge.work_queue import TryAgain
+from synergy_operator.pods.claim import owned_by
 from synergy_operator.run.allocation import open_allocation
 from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
@@ -73,7 +83,29 @@ class PodWriter:
             answer = await self._ours(job, JOBS, action, error)
             if read_batch_job(answer).owner != job.uid:
                 raise TryAgain(f"Job {answer['metadata']['name']} of an earlier job is still there") from None
+        if action.claim is not None:
+            await self._ensure_claim(job, dict(action.claim), JOBS, answer["metadata"])
         self._batch_jobs.keep(read_batch_job(answer))
+
+    async def ensure_claim(self, job: JobView, action: EnsureClaim) -> None:
+        """Create the ResourceClaim of a pod. If this pod's claim exists, it is kept."""
+        await self._ensure_claim(job, dict(action.manifest), PODS, {"name": action.pod, "uid": action.uid})
+
+    async def _ensure_claim(
+        self, job: JobView, manifest: dict[str, Any], kind: Resource, owner: Mapping[str, Any]
+    ) -> None:
+        reference = {"apiVersion": kind.api_version, "kind": kind.kind, "name": owner["name"], "uid": owner["uid"]}
+        name = manifest["metadata"]["name"]
+        try:
+            await self._client.create(RESOURCE_CLAIMS, owned_by(manifest, reference), job.namespace)
+        except Conflict as error:
+            found = await self._client.get(RESOURCE_CLAIMS, name, job.namespace)
+            owners = {one["uid"] for one in found["metadata"].get("ownerReferences") or []}
+            if owner["uid"] in owners:
+                return
+            if (found["metadata"].get("labels") or {}).get(LABEL_JOB) != job.name:
+                raise NameTakenError(error.message) from error
+            raise TryAgain(f"ResourceClaim {name} of an earlier pod is still there") from error
 
     async def _ours(
         self, job: JobView, resource: Resource, action: CreatePod | CreateJob, refusal: Conflict

@@ -63,6 +63,8 @@ def split_share(share: NodeShare, gpus_per_worker: int | None) -> tuple[PodShare
                 whole.part(last, share.gpus).minus(whole.part(first, share.gpus))._replace(gpus=last - first),
                 share.devices * (last - first) // share.gpus if share.devices is not None else None,
                 share.resource or names.RESOURCE_GPU,
+                tuple(share.device_ids[first:last]),
+                share.capacity,
             )
         )
     return tuple(pod_shares)
@@ -91,6 +93,7 @@ def worker_pod(
         volumes=[_token_volume(names.gang_secret_name(job.name, job.uid) if has_gang(spec) else "")],
         mounts=[{"name": _TOKEN_VOLUME, "mountPath": _TOKEN_FOLDER, "readOnly": True}],
         command=report_command(spec, worker.rank),
+        claim=worker.name,
         fields={
             "hostname": worker.name,
             "subdomain": names.service_name(job.name),

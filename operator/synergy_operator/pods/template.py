@@ -8,12 +8,14 @@ from typing import Any, Final
 from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.pods import sidecar_requests
-from synergy_api.cluster.pools import WORKER_TOLERATIONS
+from synergy_api.cluster.pools import worker_tolerations
+from synergy_api.devices import device_class, is_gpu, own_resource
 from synergy_operator.views.job import JobView
 from synergy_operator.views.settings import WorkerSettings
 
 LIBRARY_PATH: Final = "/opt/kube-synergy/lib"
 """Where training finds the library and the harness. The profiler image has them at the same path."""
+_CLAIM: Final = "kube-synergy-gpus"
 _LIBRARY_VOLUME: Final = "kube-synergy-lib"
 _COPY_PATH: Final = "/kube-synergy-lib"
 _SHARED_MEMORY_VOLUME: Final = "kube-synergy-shm"
@@ -38,6 +40,10 @@ class PodShare:
     """Number of the device plugin's devices, if GPUs are shared."""
     resource: str = names.RESOURCE_GPU
     """The node's resource name for its GPUs or devices."""
+    device_ids: tuple[str, ...] = ()
+    """With DRA: the devices that its claim selects."""
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    """With DRA: what its claim asks for of each device that jobs share."""
 
     @property
     def gpus(self) -> int:
@@ -57,6 +63,8 @@ class Additions:
     volumes: Sequence[Mapping[str, Any]] = ()
     mounts: Sequence[Mapping[str, Any]] = ()
     command: Sequence[str] = ()
+    claim: str = ""
+    """Name of the pod's ResourceClaim, for nodes with DRA."""
     pod_fields: Mapping[str, str] = field(default_factory=dict)
     """Variables of the first container with a field of its pod, such as status.hostIP; those of `env` may name them."""
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -90,6 +98,10 @@ def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], share: 
     """
     given = template.get("metadata") or {}
     devices = {names.ANNOTATION_DEVICES: str(share.devices)} if share.devices else {}
+    if device_class(share.resource) is not None:
+        devices[names.ANNOTATION_DEVICES] = str(share.devices or share.gpus)
+    if own_resource(share.resource) is not None:
+        devices[names.ANNOTATION_RESOURCE] = share.resource
     return {
         "labels": {**_not_ours(given.get("labels")), **labels},
         "annotations": {**_not_ours(given.get("annotations")), names.ANNOTATION_PLANNED_NODE: share.node, **devices},
@@ -111,7 +123,11 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
         spec["terminationGracePeriodSeconds"] = most
     if settings.priority_class and not spec.get("priorityClassName"):
         spec["priorityClassName"] = settings.priority_class
-    spec["tolerations"] = [*(spec.get("tolerations") or []), *map(dict, WORKER_TOLERATIONS), *_lost_node(spec)]
+    spec["tolerations"] = [
+        *(spec.get("tolerations") or []),
+        *map(dict, worker_tolerations(share.resource)),
+        *_lost_node(spec),
+    ]
     spec["affinity"] = _pinned(spec.get("affinity") or {}, share.node)
     amounts = first_container_amounts(template, share)
     shared_memory = _shared_memory(spec["containers"][0], amounts)
@@ -119,6 +135,10 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
     spec["volumes"] = [*(spec.get("volumes") or []), *volumes]
     spec["initContainers"] = [_copy_library(settings), *(spec.get("initContainers") or [])]
     devices = {share.resource: str(share.devices or share.gpus)}
+    if device_class(share.resource) is not None:
+        devices = {}
+        _claim_for(spec, additions.claim)
+    _without_gpus(spec["containers"][0], share.resource)
     _train_in(spec["containers"][0], amounts, devices, additions)
     if shared_memory:
         spec["containers"][0]["volumeMounts"].append({"name": _SHARED_MEMORY_VOLUME, "mountPath": _SHARED_MEMORY_PATH})
@@ -126,13 +146,20 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
     return spec
 
 
+def _claim_for(spec: Object, claim: str) -> None:
+    """Give the claim's devices to the first container."""
+    spec["resourceClaims"] = [*(spec.get("resourceClaims") or []), {"name": _CLAIM, "resourceClaimName": claim}]
+    resources = spec["containers"][0].setdefault("resources", {})
+    resources["claims"] = [*(resources.get("claims") or []), {"name": _CLAIM}]
+
+
 def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], additions: Additions) -> None:
     amounts = {**share.quantities, **devices}
     own = container.get("resources") or {}
     container["resources"] = {
         **own,
-        "requests": {**_without_gpus(own.get("requests")), **amounts},
-        "limits": {**_without_gpus(own.get("limits")), **amounts},
+        "requests": {**(own.get("requests") or {}), **amounts},
+        "limits": {**(own.get("limits") or {}), **amounts},
     }
     # A resize must never restart the training container, whatever the template says.
     container["resizePolicy"] = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in share.quantities]
@@ -143,9 +170,12 @@ def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], add
         container["command"] = [*additions.command, *container["command"]]
 
 
-def _without_gpus(amounts: Mapping[str, Any] | None) -> Object:
-    """The template's amounts of everything but GPUs. The node determines the name of its GPU resource."""
-    return {name: amount for name, amount in (amounts or {}).items() if name not in names.GPU_RESOURCES}
+def _without_gpus(container: Object, resource: str) -> None:
+    """Take the template's amounts of GPUs out: the node determines the name of its GPU resource."""
+    for part in ("requests", "limits"):
+        amounts = (container.get("resources") or {}).get(part) or {}
+        for name in [name for name in amounts if name == resource or is_gpu(name)]:
+            del amounts[name]
 
 
 def _environment(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from synergy_api.amounts import Amounts
+from synergy_api.devices import device_class
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.service import RunOutcome, ServiceStatus
 from synergy_api.quantity import format_cpu
@@ -16,6 +17,7 @@ from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_api.timestamps import parse_time
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import ConditionUpdate, no
+from synergy_operator.pods.claim import claim
 from synergy_operator.pods.gang import split_share
 from synergy_operator.pods.share import too_small
 from synergy_operator.pods.template import PodShare
@@ -157,7 +159,10 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
         most_grace_seconds=series.observed.cluster.max_checkpoint_seconds,
     )
     accounting = series.service.model_copy(update={"run": series.number})
-    return step(series, _measuring(series, pod_share.amounts.cpu_millis), accounting, CreateJob(series.number, job))
+    metadata = job["metadata"]
+    own = claim(metadata["name"], metadata["labels"], pod_share) if device_class(pod_share.resource) else None
+    create = CreateJob(series.number, job, own)
+    return step(series, _measuring(series, pod_share.amounts.cpu_millis), accounting, create)
 
 
 def _counted(series: OpenSeries, target: Target) -> bool:

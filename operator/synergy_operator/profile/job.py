@@ -103,6 +103,7 @@ def profile_job(
             **counters,
         },
         command=["python3", "-m", "synergy_profiler", *words, *regex_option(spec), "--"],
+        claim=profile_job_name(job.name, run, target, attempt),
         pod_fields={_HOST_IP_VARIABLE: "status.hostIP"} if counters else {},
         most_grace_seconds=most_grace_seconds,
     )

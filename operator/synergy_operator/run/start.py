@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 
-from synergy_api.names import GATE
+from synergy_api.devices import device_class
+from synergy_api.names import GATE, LABEL_JOB
 from synergy_api.reasons import Finding, Reason, say
-from synergy_operator.actions import Action, CreatePod, EnsureGangKey, EnsureService, UngatePod
+from synergy_operator.actions import Action, CreatePod, EnsureClaim, EnsureGangKey, EnsureService, UngatePod
 from synergy_operator.conditions import no
+from synergy_operator.pods.claim import claim
 from synergy_operator.pods.gang import gang_secret, has_gang, headless_service, worker_pod
 from synergy_operator.pods.share import too_small
 from synergy_operator.run.open_run import OpenRun
@@ -54,7 +56,19 @@ def before_binding(run: OpenRun, gated: Iterable[PodView]) -> tuple[Action, ...]
     The plan may still change the sizes of an allocation that is not admitted. A worker of an outdated size might not
     fit.
     """
-    return run.sizes.actions or (tuple(_ungate(pod, run.now) for pod in gated) if run.allocation.admitted else ())
+    if run.sizes.actions or not run.allocation.admitted:
+        return run.sizes.actions
+    waiting = list(gated)
+    return (*_claims(run, waiting), *(_ungate(pod, run.now) for pod in waiting))
+
+
+def _claims(run: OpenRun, pods: Iterable[PodView]) -> Iterable[Action]:
+    """The claims of pods whose GPUs are devices of DRA. Which devices is known from admission on."""
+    shares = {worker.name: worker.share for worker in run.gang}
+    for pod in pods:
+        share = shares.get(pod.name)
+        if share is not None and device_class(share.resource) is not None:
+            yield EnsureClaim(pod.name, pod.uid, claim(pod.name, {LABEL_JOB: run.observed.job.name}, share))
 
 
 def refused_end(run: OpenRun) -> RunStep | None:

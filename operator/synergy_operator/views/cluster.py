@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import Final
 
 from synergy_api.cluster.nodes import Object, is_ready
-from synergy_api.cluster.pools import NodeCapacity, node_capacities, read_pools
+from synergy_api.cluster.pool import read_pools
+from synergy_api.cluster.pools import NodeCapacity, node_capacities
 from synergy_api.parts.queues import Preemption
 from synergy_api.resources.scheduling_policy import Profiling, SchedulingPolicySpec
 

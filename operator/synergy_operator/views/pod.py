@@ -8,6 +8,7 @@ from typing import Any, Final
 from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.pods import TERMINAL_PHASES, sidecar_requests
+from synergy_api.devices import device_class
 from synergy_api.timestamps import parse_time
 from synergy_operator.views.annotations import ANNOTATION_JOB_UID, ANNOTATION_UNGATED_AT
 from synergy_operator.views.metadata import Object, controller_uid, number_of, time_of
@@ -107,7 +108,12 @@ def read_pod(item: Object) -> PodView:
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     first = spec["containers"][0]
     conditions = {c["type"]: c for c in status.get("conditions") or []}
-    requests = Amounts.parse((first.get("resources") or {}).get("requests") or {})
+    resource = annotations.get(names.ANNOTATION_RESOURCE)
+    requests = Amounts.parse(
+        (first.get("resources") or {}).get("requests") or {}, (resource,) if resource else names.GPU_RESOURCES
+    )
+    if resource and device_class(resource) is not None:
+        requests = requests._replace(gpus=number_of(annotations.get(names.ANNOTATION_DEVICES)))
     return PodView(
         namespace=metadata["namespace"],
         name=metadata["name"],

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from support.extender.cluster import cluster, node_object
-from synergy_api.cluster.pools import Pool, node_capacities
+from synergy_api.cluster.pool import Pool
+from synergy_api.cluster.pools import node_capacities
 from synergy_api.resources.gpu_pool import GPUPoolSpec
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView

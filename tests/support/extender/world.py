@@ -90,7 +90,6 @@ def scheduler_configuration(kubeconfig: Path, authority: Authority, port: int) -
         },
         "httpTimeout": "5s",
         "nodeCacheCapable": True,
-        "managedResources": [{"name": names.RESOURCE_GPU, "ignoredByScheduler": False}],
     }
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -218,6 +217,8 @@ class Operator:
         }
         container = {"name": "train", "image": "fake", "resources": {"requests": amounts, "limits": amounts}}
         devices = {names.ANNOTATION_DEVICES: str(share["devices"])} if "devices" in share else {}
+        if "resource" in share:
+            devices[names.ANNOTATION_RESOURCE] = share["resource"]
         return {
             "metadata": {
                 "name": names.worker_pod_name(job, run, rank),

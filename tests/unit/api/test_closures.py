@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from synergy_api.cluster.closures import Closure, closures_of, next_closure
-from synergy_api.cluster.pools import Pool, node_capacities, pool_problems
+from synergy_api.cluster.pool import Pool
+from synergy_api.cluster.pools import node_capacities, pool_problems
 from synergy_api.names import ANNOTATION_EMPTY_BY
 from synergy_api.reasons import Reason
 from synergy_api.resources.gpu_pool import GPUPoolSpec

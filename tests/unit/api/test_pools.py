@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from synergy_api.amounts import Amounts
-from synergy_api.cluster.pools import NodeCapacity, Pool, node_capacities, pool_problems, read_pools
+from synergy_api.cluster.pool import Pool, read_pools
+from synergy_api.cluster.pools import NodeCapacity, node_capacities, pool_problems
 from synergy_api.reasons import Reason
 from synergy_api.resources.gpu_pool import GPUPoolSpec
 

@@ -27,6 +27,10 @@ Price = Annotated[float, Field(ge=0, le=1e9)]
 Moment = Annotated[float, Field(ge=-1e15, le=1e15)]
 
 
+DEVICES = ("gpus", "shared_gpus")
+"""Kinds of devices that limits of quotas count by these words; others go by a name with a slash, as their resource."""
+
+
 class FieldError(ValueError):
     """A value that cannot be used: `path` is the field within the object, `problem` says what to change."""
 
@@ -40,6 +44,13 @@ def check_speed(speed: float, path: str) -> None:
     """Raise FieldError for a speed that is neither 0 nor from SLOWEST to FASTEST."""
     if speed != 0.0 and not SLOWEST <= speed <= FASTEST:
         raise FieldError(path, f"must be 0 or from {SLOWEST:g} to {FASTEST:g} steps per second, is {speed:g}")
+
+
+def check_kind(kind: str, path: str, *others: str) -> None:
+    """Raise FieldError for a kind of devices that is none, nor one of the `others`."""
+    known = (*DEVICES, *others)
+    if "/" not in kind and kind not in known:
+        raise FieldError(path, f"must be {', '.join(known)} or a resource such as amd.com/gpu, is {kind!r}")
 
 
 def unique(kind: str, names: list[str], named_by: str = "name") -> None:

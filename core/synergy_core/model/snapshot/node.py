@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from synergy_core.model.snapshot.limits import STRICT, Count, FieldError, Moment, Name, Positive, Price
+from synergy_core.model.snapshot.limits import STRICT, Count, FieldError, Moment, Name, Positive, Price, check_kind
 
 _OWN_FIELDS = ("gpus", "cpu_millis", "memory_bytes")
 
@@ -50,10 +50,11 @@ class Node:
     """Of one GPU, in any one currency; 0: not known."""
     devices_per_gpu: Positive = 1
     """What a quota counts for each GPU: the device plugin's devices where GPUs are shared."""
-    counted_as: Literal["gpus", "shared_gpus"] = "gpus"
-    """Which limits of a quota count them (`QuotaLimit.counts`)."""
+    counted_as: Name = "gpus"
+    """Which limits of a quota count them (`QuotaLimit.counts`): `gpus`, `shared_gpus`, or another resource's name."""
 
     def __post_init__(self) -> None:
+        check_kind(self.counted_as, "counted_as")
         if self.reopens_at is not None and (self.empty_by is None or self.reopens_at < self.empty_by):
             raise FieldError("reopens_at", "must not be before empty_by; give both")
         for name in (name for name in _OWN_FIELDS if name in self.further):

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import ConfigDict
 
-from synergy_core.model.snapshot.limits import STRICT, Count, Name, unique
+from synergy_core.model.snapshot.limits import STRICT, Count, Name, check_kind, unique
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +17,15 @@ class QuotaLimit:
 
     resource: Name
     """What the admin calls it, such as `requests.nvidia.com/gpu`."""
-    counts: Literal["gpus", "shared_gpus", "cpu_millis", "memory_bytes", "objects"]
-    """What of a job's share of its nodes it counts; `objects` counts nothing of it."""
+    counts: Name
+    """What of a job's share of its nodes it counts: `cpu_millis`, `memory_bytes`, or GPUs of the nodes that are
+    `counted_as` this; `objects` counts nothing of it."""
     hard: Count
     used: Count = 0
     """Held by others than the snapshot's running jobs."""
+
+    def __post_init__(self) -> None:
+        check_kind(self.counts, "counts", "cpu_millis", "memory_bytes", "objects")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

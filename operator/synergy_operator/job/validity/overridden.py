@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from synergy_api import names
+from synergy_api.devices import is_gpu
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.pods.gang import rendezvous
 
@@ -34,8 +35,8 @@ def _of_first_container(spec: TrainingJobSpec) -> Iterator[str]:
     for part in ("requests", "limits"):
         amounts = resources.get(part) or {}
         yield from (f"{_FIRST}.resources.{part}.{name}" for name in ("cpu", "memory") if name in amounts)
-        if names.RESOURCE_GPU in amounts and str(amounts[names.RESOURCE_GPU]) not in sizes:
-            yield f"{_FIRST}.resources.{part}['{names.RESOURCE_GPU}']"
+        gpus = (name for name in amounts if is_gpu(name) and str(amounts[name]) not in sizes)
+        yield from (f"{_FIRST}.resources.{part}['{name}']" for name in gpus)
     if container.get("resizePolicy"):
         yield f"{_FIRST}.resizePolicy"
     for entry in container.get("env") or []:

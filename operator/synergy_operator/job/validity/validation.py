@@ -13,7 +13,7 @@ import msgspec
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.pods import init_requests, sidecar_requests
 from synergy_api.cluster.pools import NodeCapacity
-from synergy_api.names import GPU_RESOURCES
+from synergy_api.devices import is_gpu
 from synergy_api.parts.waiting import Restriction
 from synergy_api.quantity import byte_count, format_bytes, parse_quantity
 from synergy_api.reasons import Finding, Reason, say
@@ -111,7 +111,7 @@ def _sidecars(spec: TrainingJobSpec) -> Finding | None:
         return say(Reason.INVALID_SPEC, problem=f"spec.template.spec: {error}")
     for container in [*pod["containers"][1:], *(pod.get("initContainers") or [])]:
         resources = container.get("resources") or {}
-        if set(GPU_RESOURCES) & {**(resources.get("requests") or {}), **(resources.get("limits") or {})}.keys():
+        if any(map(is_gpu, {**(resources.get("requests") or {}), **(resources.get("limits") or {})})):
             return say(Reason.SIDECAR_WANTS_GPU, container=container["name"])
     return None
 

@@ -6,6 +6,7 @@ reason: the job can do without it, so nothing here fails the job.
 
 from dataclasses import replace
 
+from synergy_api.devices import device_class
 from synergy_api.parts.allocation import Allocation
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
@@ -83,7 +84,7 @@ def _create(series: OpenSeries, pair: NextPair) -> ProfileStep:
     if refusals.run == series.number:
         refused = say(refusals.reason, run=series.number, problem=refusals.message)
         return points.end(_set_aside(series, reference, refused), "Evicted", refused)
-    if share is None or (share.devices or 1) < 2:
+    if share is None or (share.devices or 1) < 2 or device_class(share.resource or "") is not None:
         unshared = say(Reason.PAIR_NEEDS_SHARED_GPU, run=series.number, node=share.node if share else "")
         return points.end(_set_aside(series, reference, unshared), "Evicted", unshared)
     if not series.allocation.admitted:

@@ -16,6 +16,7 @@ from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Quota, QuotaDraw, QuotaLimit, Snapshot
+from synergy_core.model.snapshot.limits import FieldError
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, snapshot_document
 from synergy_core.plan import plan
 from synergy_core.policies.rounds.time_shares import NAMES as SHARE_TIME
@@ -335,3 +336,22 @@ def test_all_policies_of_time_shares_plan_beside_a_full_quota() -> None:
     for policy in sorted(SHARE_TIME):
         result = plan(snapshot, PlanConfig(policy=policy, mechanism="tune"))
         assert {a.job for a in result.allocations} == {"blue/1", "blue/2"}, policy
+
+
+@pytest.mark.parametrize("kind", ["gpu", "objekts"])
+def test_a_kind_that_is_none_is_refused(kind: str) -> None:
+    with pytest.raises(FieldError, match="counts: must be gpus, shared_gpus, cpu_millis"):
+        QuotaLimit(resource="r", counts=kind, hard=1)
+    with pytest.raises(FieldError, match="counted_as: must be gpus, shared_gpus or a resource"):
+        replace(planning.node("n0", 2), counted_as=kind)
+
+
+def test_a_resource_of_another_vendor_counts_by_its_name() -> None:
+    node = replace(planning.node("n0", 4, cpus=12, gib=120), counted_as="amd.com/gpu")
+    hard = QuotaLimit(resource="requests.amd.com/gpu", counts="amd.com/gpu", hard=3)
+    other = QuotaLimit(resource="requests.nvidia.com/gpu", counts="gpus", hard=0)
+    jobs = tuple(Job(name=f"red/{n}", gpus=2, quotas=(draw_on("red/gpus"),)) for n in ("a", "b"))
+    snapshot = Snapshot(nodes=(node,), jobs=jobs, quotas=(Quota(name="red/gpus", limits=(hard, other)),))
+    result = plan(snapshot, LAS)
+    assert [a.job for a in result.allocations] == ["red/a"]
+    assert waits(result) == {"red/b": "QuotaFull"}

@@ -5,7 +5,8 @@ from typing import Any, get_args
 import pytest
 
 from support.extender.cluster import NOW, node_object
-from synergy_api.cluster.pools import PoolProblem, node_capacities, pool_problems, read_pools
+from synergy_api.cluster.pool import PoolProblem, read_pools
+from synergy_api.cluster.pools import node_capacities, pool_problems
 from synergy_api.reasons import ENTRIES, Reason, ReasonPlace, say
 from synergy_api.resources.scheduling_policy import (
     COST_POLICIES,

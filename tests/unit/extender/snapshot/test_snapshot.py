@@ -22,7 +22,8 @@ from support.extender.cluster import (
     worker,
     worker_labels,
 )
-from synergy_api.cluster.pools import node_capacities, read_pools
+from synergy_api.cluster.pool import read_pools
+from synergy_api.cluster.pools import node_capacities
 from synergy_api.program import model
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time

@@ -117,10 +117,10 @@ def test_newer_gpu_hours_alone_are_told_apart() -> None:
 class _Cache(ClusterCache):
     """A cache that has these Tenants."""
 
-    objects: list[Json] = []
+    tenants: list[Json] = []
 
-    def tenant_objects(self) -> list[Json]:
-        return self.objects
+    def objects(self, plural: str) -> list[Json]:
+        return self.tenants if plural == "tenants" else []
 
 
 async def test_statuses_are_written_at_a_bounded_rate() -> None:
@@ -133,13 +133,13 @@ async def test_statuses_are_written_at_a_bounded_rate() -> None:
         async def written(at: float, *, running: int, gpus: int = 8) -> list[Json]:
             """What is written, and then stands in the object."""
             server.patches.clear()
-            state = state_of(cache.objects, gpus=gpus, running=running)
+            state = state_of(cache.tenants, gpus=gpus, running=running)
             await publisher.publish(state, PolicyInForce(), NOW + at)
             for patch in server.patches:
-                cache.objects[0]["status"] = patch["status"]
+                cache.tenants[0]["status"] = patch["status"]
             return [patch["status"] for patch in server.patches]
 
-        cache.objects = [tenant("a", namespaces=["team"], guarantee={"V100": 4})]
+        cache.tenants = [tenant("a", namespaces=["team"], guarantee={"V100": 4})]
         (first,) = await written(0, running=2)
         assert first["used"] == {"V100": 2}
         assert first["summary"] == {"guaranteed": "4 V100", "used": "2 V100"}
@@ -159,9 +159,9 @@ async def test_a_replica_that_does_not_lead_writes_nothing() -> None:
     server = WatchServer()
     async with following(server) as (client, _):
         cache = _Cache(client, lambda: None)
-        cache.objects = [tenant("a", namespaces=["team"])]
+        cache.tenants = [tenant("a", namespaces=["team"])]
         publisher = Publisher(client, cache, Metrics(), lead=Leads(leading=False))
-        await publisher.publish(state_of(cache.objects), PolicyInForce(), NOW)
+        await publisher.publish(state_of(cache.tenants), PolicyInForce(), NOW)
         assert server.patches == []
 
 

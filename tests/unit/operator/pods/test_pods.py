@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from support.operator.objects import GIB, job_manifest
 from support.operator.world import SETTINGS, World
+from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_operator.pods.gang import gang_secret, gang_workers, headless_service, identity, split_share, worker_pod
-from synergy_operator.pods.template import PodShare
+from synergy_operator.pods.template import Additions, PodShare, pod_metadata, pod_spec
 from synergy_operator.views.job import read_job
 from synergy_operator.views.pod import read_pod
 from synergy_operator.views.settings import WorkerSettings
@@ -332,3 +333,21 @@ def test_a_template_cannot_say_what_only_the_operator_says_of_a_pod() -> None:
     assert pod["metadata"]["annotations"]["note"] == "kept"
     assert "kube-synergy.dev/else" not in pod["metadata"]["labels"]
     assert read_pod(pod).owner == world.job["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("resource", ["amd.com/gpu", "nvidia.com/mig-1g.10gb"])
+def test_a_worker_asks_for_what_the_node_calls_its_gpus_and_tolerates_its_taint(resource: str) -> None:
+    template = copy.deepcopy(TEMPLATE)
+    asked = {"nvidia.com/gpu": "1", "amd.com/gpu": "1", "rdma/hca": "1"}
+    template["spec"]["containers"][0]["resources"] = {"limits": asked, "requests": asked}
+    share = PodShare("n1", Amounts(2, 4000, 1 << 34), resource=resource)
+    spec = pod_spec(template, share, SETTINGS, Additions(env={}))
+    for part in ("requests", "limits"):
+        amounts = spec["containers"][0]["resources"][part]
+        assert {name: amounts[name] for name in amounts if "/" in name} == {resource: "2", "rdma/hca": "1"}
+    assert {"key": resource, "operator": "Exists"} in spec["tolerations"]
+    annotations = pod_metadata(template, {}, share)["annotations"]
+    assert annotations[names.ANNOTATION_RESOURCE] == resource
+    metadata = {"name": "w", "namespace": "n", "uid": "u", "resourceVersion": "1", "annotations": annotations}
+    seen = read_pod({"metadata": {**metadata, "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": spec})
+    assert seen.gpus == 2

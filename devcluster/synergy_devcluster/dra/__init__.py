@@ -1,0 +1,1 @@
+"""A DRA driver of fake GPUs: ResourceSlices, claims prepared for the kubelet, and what containers get of them."""
