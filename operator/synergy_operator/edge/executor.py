@@ -17,6 +17,7 @@ from synergy_kube.resources import EVENTS, SECRETS, SERVICES, THROUGHPUT_PROFILE
 from synergy_operator.actions import (
     Action,
     ApplyStatus,
+    ClaimPod,
     ConfirmUnbound,
     CreateJob,
     CreatePod,
@@ -29,12 +30,14 @@ from synergy_operator.actions import (
     PublishProfile,
     ReadWarning,
     ResizePod,
+    SetSuspended,
     UngatePod,
 )
 from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
+from synergy_operator.edge.managed.writer import OwnerWriter
 from synergy_operator.edge.pod_writer import PodWriter
 from synergy_operator.edge.refused_starts import REFUSED, NameTakenError, RefusedStarts
 from synergy_operator.edge.work_queue import TryAgain
@@ -64,6 +67,7 @@ class Executor:
         refusals: RefusalLog,
         pod_events: PodEventCache,
         events: EventQueue,
+        owners: OwnerWriter,
         clock: Callable[[], float],
         steady: Callable[[], float] = time.monotonic,
         run_ended: Callable[[str, str, float], None] | None = None,
@@ -89,6 +93,8 @@ class Executor:
             EnsureGangKey: self._ensure_gang_key,
             CreatePod: self._pod_writer.create_pod,
             UngatePod: self._pod_writer.ungate,
+            ClaimPod: self._pod_writer.claim,
+            SetSuspended: lambda job, action: owners.set_suspended(job.namespace, action),
             ResizePod: self._pod_writer.resize,
             DeletePod: self._pod_writer.delete_pod,
             CreateJob: self._pod_writer.create_job,

@@ -6,7 +6,16 @@ from typing import Final
 
 from synergy_api.reasons import Reason
 from synergy_kube import ApiError
-from synergy_operator.actions import Action, CreateJob, CreatePod, EnsureGangKey, EnsureService, UngatePod
+from synergy_operator.actions import (
+    Action,
+    ClaimPod,
+    CreateJob,
+    CreatePod,
+    EnsureGangKey,
+    EnsureService,
+    SetSuspended,
+    UngatePod,
+)
 from synergy_operator.edge.caches.refusals import TRANSIENT_ERROR_SECONDS, RefusalLog
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.run.allocation import open_allocation
@@ -21,6 +30,8 @@ _REASONS: Final[Mapping[type[Action], Reason]] = {
     CreatePod: Reason.POD_REFUSED,
     CreateJob: Reason.POD_REFUSED,
     UngatePod: Reason.START_REFUSED,
+    ClaimPod: Reason.START_REFUSED,
+    SetSuspended: Reason.START_REFUSED,
 }
 
 
