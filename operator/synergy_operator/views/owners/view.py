@@ -12,6 +12,7 @@ from synergy_operator.views.owners.kinds import KINDS, Kind, Marks, PodSet
 
 _FROM_CONTROLLERS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")
 _HASH: Final = 8
+_KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ def _suspended(kind: Kind, spec: Object) -> bool:
 
 def _workers(kind: Kind, metadata: Object, spec: Object, status: Object) -> dict[str, Any]:
     """The fields of a view that follow from its pods with GPUs. Raises ValueError if they cannot be planned."""
+    if _KUEUE_QUEUE in (metadata.get("labels") or {}):
+        raise ValueError(f"it has the label {_KUEUE_QUEUE} too, and only one of both may suspend and resume it")
     sets = [pods for pods in kind.pod_sets(spec) if pods.count > 0 and _requests(pods.template).gpus > 0]
     if not sets:
         raise ValueError(f"none of its pods asks for {names.RESOURCE_GPU}")

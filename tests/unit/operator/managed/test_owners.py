@@ -68,6 +68,11 @@ class TestJob:
         assert problem in shown.message
         assert follow_owner(replace(view, shown="NotManaged"), None) == ()
 
+    def test_one_that_kueue_suspends_too_is_left_to_it(self) -> None:
+        item = managed_job()
+        item["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "team"
+        assert "only one of both" in read_owner(JOB, item).problem
+
     def test_names_that_do_not_fit_end_with_a_hash(self) -> None:
         assert job_name("Job", "train") == "job-train"
         long, dotted = job_name("Job", "t" * 63), job_name("Job", "a.b")
