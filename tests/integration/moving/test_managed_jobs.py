@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.on_cluster.jobs import reaches
+from support.on_cluster.jobs import appears, reaches
 from support.waiting import eventually
 from synergy_api import names
 from synergy_kube import KubeClient
@@ -64,6 +64,7 @@ async def pods(kube: KubeClient, namespace: str) -> list[Json]:
 
 async def test_a_job_waits_in_the_queue_and_completes_by_its_own_controller(kube: KubeClient, namespace: str) -> None:
     await kube.create(JOBS, a_job(2, suspend=False), namespace)
+    await appears(kube, namespace, "job-train", seconds=20)
     running = await reaches(kube, namespace, "job-train", "Running", seconds=20)
     owner = running["metadata"]["ownerReferences"][0]
     own = await job(kube, namespace)
@@ -93,6 +94,7 @@ async def test_a_job_waits_in_the_queue_and_completes_by_its_own_controller(kube
 
 async def test_a_preempted_job_is_suspended_and_resumed_and_has_not_failed(kube: KubeClient, namespace: str) -> None:
     await kube.create(JOBS, a_job(3600), namespace)
+    await appears(kube, namespace, "job-train", seconds=20)
     await reaches(kube, namespace, "job-train", "Running", seconds=20)
     before = {pod["metadata"]["uid"] for pod in await pods(kube, namespace)}
     await kube.merge_patch(TRAINING_JOBS, "job-train", {"spec": {"suspend": True}}, namespace)
@@ -110,6 +112,7 @@ async def test_a_preempted_job_is_suspended_and_resumed_and_has_not_failed(kube:
 
 async def test_a_job_that_fails_by_its_own_limit_has_failed(kube: KubeClient, namespace: str) -> None:
     await kube.create(JOBS, a_job(1, pods=1, exit_code=3, backoffLimit=0), namespace)
+    await appears(kube, namespace, "job-train", seconds=20)
     failed = await reaches(kube, namespace, "job-train", "Failed", seconds=20)
     finished = next(one for one in failed["status"]["conditions"] if one["type"] == "Finished")
     assert finished["reason"] == "OwnerFailed"

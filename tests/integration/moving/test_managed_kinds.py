@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.on_cluster.job_controllers import JOB_SETS, PYTORCH_JOBS, TRAIN_JOBS, controller, defined
-from support.on_cluster.jobs import reaches
+from support.on_cluster.jobs import appears, reaches
 from support.waiting import eventually
 from synergy_api import names
 from synergy_kube import KubeClient, Resource
@@ -77,6 +77,7 @@ async def test_an_object_is_followed_once_its_kind_is_there(kube: KubeClient, na
         await eventually(_tolerant(created), seconds=20, what=f"{kind} to be served")
         async with controller(kube, resource, namespace, "train"):
             job = f"{kind.lower()}-train"
+            await appears(kube, namespace, job, seconds=30)
             running = await reaches(kube, namespace, job, "Running", "Succeeded", seconds=30)
             assert running["spec"]["gpus"] == 2
             planned = {share["node"]: share["gpus"] for share in running["status"]["allocation"]["workers"]}
