@@ -9,7 +9,10 @@ MOST_STEPS: Final = 1 << 62
 
 
 def total_steps(spec: TrainingJobSpec, status: TrainingJobStatus) -> int | None:
-    """Steps of the whole job; None if it ends by time, or if nobody knows the steps of an epoch yet."""
+    """Steps of the whole job; None if it ends by time, if nobody knows the steps of an epoch yet, or if another
+    controller says when it ends."""
+    if spec.managed is not None:
+        return None
     if spec.steps is not None or spec.epochs is None:
         return spec.steps
     each = epoch_steps(status)

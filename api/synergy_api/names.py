@@ -34,6 +34,15 @@ ANNOTATION_RESOURCE: Final = f"{GROUP}/gpu-resource"
 ANNOTATION_EMPTY_BY: Final = f"{GROUP}/empty-by"
 """On Nodes: when no job may run there any more (RFC 3339). An administrator writes it, by `kubectl synergy drain`."""
 
+LABEL_MANAGED: Final = f"{GROUP}/managed"
+"""On a Job or the like: with the value `true` the operator makes a TrainingJob that starts and stops it."""
+ANNOTATION_OWNER_UID: Final = f"{GROUP}/owner-uid"
+"""On pods of a managed object: its uid. They become workers as runs start."""
+ANNOTATION_PREEMPTIBLE: Final = f"{GROUP}/preemptible"
+"""On a managed object: with the value `true` plans may suspend it while it runs, and its work is lost."""
+ANNOTATION_STATUS: Final = f"{GROUP}/status"
+"""On a managed object: the phase of its TrainingJob, and why it does not run."""
+
 GATE: Final = f"{GROUP}/place"
 """Scheduling gate that a pod of ours carries until its place is really free."""
 

@@ -148,12 +148,74 @@ class PublishProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimPod:
+    """Make a gated pod of a managed object a worker of a run: its labels, and the node that it is pinned to."""
+
+    name: str
+    uid: str
+    run: int
+    rank: int
+    node: str
+    job_uid: str
+    node_affinity: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class SetSuspended:
+    """Suspend or resume a managed object."""
+
+    kind: str
+    name: str
+    uid: str
+    suspended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MarkOwner:
+    """Write the spec of a suspended object whose templates have the operator's labels and gate.
+
+    The write is refused if the object has changed since `version`.
+    """
+
+    kind: str
+    name: str
+    uid: str
+    version: str
+    spec: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptOwner:
+    """Create the TrainingJob of a managed object."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class ShowOnOwner:
+    """Write the annotation that tells the state of a managed object, and post an event on it."""
+
+    kind: str
+    name: str
+    uid: str
+    text: str
+    event: EventKind
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteTrainingJob:
     """Delete the TrainingJob: its time to live after its end is over."""
 
 
 Action = (
     ApplyStatus
+    | ClaimPod
+    | SetSuspended
+    | MarkOwner
+    | AdoptOwner
+    | ShowOnOwner
     | PostEvent
     | ReadWarning
     | ConfirmUnbound

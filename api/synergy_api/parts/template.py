@@ -36,11 +36,13 @@ _CONTAINERS: Final[dict[str, Any]] = {
             "rule": "has(self[0].image) && self[0].image.size() > 0",
             "message": f"{_TRAINS}.image is required: the first container trains",
         },
-        {
-            "rule": "has(self[0].command) && self[0].command.size() > 0",
-            "message": f"{_TRAINS}.command is required: the profile runs start the training by its command",
-        },
     ],
+}
+COMMAND_RULE: Final[dict[str, Any]] = {
+    "rule": "has(self.managed) || has(self.template.spec.containers[0].command) && "
+    "self.template.spec.containers[0].command.size() > 0",
+    "message": f"{_TRAINS}.command is required: the profile runs start the training by its command",
+    "fieldPath": ".template",
 }
 TEMPLATE_SCHEMA: Final[dict[str, Any]] = {
     "required": ["spec"],

@@ -260,4 +260,38 @@ RUNS: Final[dict[Reason, Entry]] = {
         "this Kubernetes cannot resize running pods: the next run starts with the planned size",
         means="In-place resize is on by default from Kubernetes 1.33.",
     ),
+    Reason.NOT_MANAGED: Entry(
+        (ReasonPlace.VALID, ReasonPlace.EVENT),
+        "{object} cannot be managed: {problem}",
+        "correct it, or remove the label kube-synergy.dev/managed",
+        "An event on an object with the label. It stays as it is.",
+        "Warning",
+    ),
+    Reason.MANAGED_STATE: Entry(
+        (ReasonPlace.EVENT,),
+        "TrainingJob {job} is {phase}: {why}",
+        means="An event on a managed object, whenever its TrainingJob has another phase or reason.",
+        event="Normal",
+    ),
+    Reason.OWNER_MISSING: Entry(
+        (ReasonPlace.VALID, *_ENDS),
+        "the object of spec.managed is not there, has no label kube-synergy.dev/managed, or its kind is not managed",
+        means="The operator watches the kinds of operator.managedKinds of the chart. A TrainingJob belongs to the "
+        "object that it was made for.",
+        event="Warning",
+    ),
+    Reason.OWNER_SUCCEEDED: Entry((ReasonPlace.FINISHED, *_ENDS), "{object} is complete", event="Normal"),
+    Reason.OWNER_FAILED: Entry(
+        (ReasonPlace.FINISHED, *_ENDS),
+        "{object} has failed: {problem}",
+        means="Its own controller says so, by its own limits. Correct it and create it anew.",
+        event="Warning",
+    ),
+    Reason.OWNER_SUSPENDED: Entry(
+        _ENDS,
+        "{object} was suspended by somebody else",
+        "suspend its TrainingJob to hold it",
+        "The operator alone writes spec.suspend of a managed object. The job goes back to the queue.",
+        "Warning",
+    ),
 }

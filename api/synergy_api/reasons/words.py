@@ -157,6 +157,13 @@ class Reason(StrEnum):
     INVALID_POOL = "InvalidPool"
     NO_NODES = "NoNodes"
 
+    NOT_MANAGED = "NotManaged"
+    MANAGED_STATE = "ManagedState"
+    OWNER_MISSING = "OwnerMissing"
+    OWNER_SUCCEEDED = "OwnerSucceeded"
+    OWNER_FAILED = "OwnerFailed"
+    OWNER_SUSPENDED = "OwnerSuspended"
+
     IN_FORCE = "InForce"
     INVALID_POLICY = "Invalid"
     PRICE_MISSING = "PriceMissing"

@@ -8,6 +8,7 @@ from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.dependencies import Dependencies, MetDependencies
+from synergy_api.parts.managed import MANAGED_RULE, Managed
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
@@ -16,7 +17,7 @@ from synergy_api.parts.service import ServiceStatus, WorkerStatus
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
-from synergy_api.parts.template import TEMPLATE_SCHEMA
+from synergy_api.parts.template import COMMAND_RULE, TEMPLATE_SCHEMA
 from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatches, ReferencePair, Traffic, UsageList
 from synergy_api.parts.waiting import (
     MOST_PREEMPTIONS,
@@ -58,6 +59,8 @@ _SPEC_RULES: list[Any] = [
         "message": "epochs and maxRunSeconds need the library in the script: give steps with throughput",
         "fieldPath": ".throughput",
     },
+    MANAGED_RULE,
+    COMMAND_RULE,
 ]
 
 
@@ -163,6 +166,7 @@ class TrainingJobSpec(ApiModel):
         Field(description="Auto lets the plan decide, Consolidate waits for one node, Spread does not mind many."),
     ] = "Auto"
     after: Dependencies = []
+    managed: Managed | None = None
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
     backoff_limit: Annotated[
         int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")

@@ -1,1 +1,1 @@
-"""`kubectl synergy migrate`: from other schedulers to Tenants."""
+"""`kubectl synergy migrate`: from other schedulers to Tenants and TrainingJobs."""

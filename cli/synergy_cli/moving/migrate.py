@@ -1,4 +1,4 @@
-"""`kubectl synergy migrate`: queues of Kueue, Volcano and KAI as Tenants."""
+"""`kubectl synergy migrate`: queues and jobs of Kueue, Volcano and KAI as Tenants and TrainingJobs."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -30,10 +30,12 @@ _WIDTH = 100
 def migrate_command(
     *, files: tuple[str, ...], types: tuple[str, ...], namespaces: tuple[str, ...], output: str
 ) -> None:
-    """Translate queues of other schedulers into Tenants. FILE has their manifests; - is standard input.
+    """Translate queues and jobs of other schedulers into Tenants and TrainingJobs. FILE has their manifests; - is
+    standard input.
 
-    Kueue: ClusterQueue, LocalQueue, Cohort, ResourceFlavor, WorkloadPriorityClass. Volcano: Queue. KAI: Queue. The
-    command reads no cluster and changes none. A comment says of each line that has no counterpart what to do instead.
+    Queues: ClusterQueue, LocalQueue, Cohort, ResourceFlavor and WorkloadPriorityClass of Kueue; Queue of Volcano and of
+    KAI. Jobs with GPUs: Job and Pod, Volcano's Job, Kubeflow's PyTorchJob. The command reads no cluster and changes
+    none. A comment says of each line that has no counterpart what to do instead.
     """
     objects = [item for source in files for item in _objects(source)]
     try:
@@ -41,13 +43,13 @@ def migrate_command(
     except ValueError as error:
         raise BadInputError(str(error)) from error
     if output == "json":
-        tenants = [tenant for tenant, _ in found.tenants]
-        document = {"tenants": tenants, "remarks": [asdict(remark) for remark in _all_remarks(found)]}
+        tenants, jobs = ([item for item, _ in made] for made in (found.tenants, found.jobs))
+        document = {"tenants": tenants, "jobs": jobs, "remarks": [asdict(remark) for remark in _all_remarks(found)]}
         click.echo(json.dumps(document, indent=2))
     else:
         _write(found)
     count = sum(1 for _ in _all_remarks(found))
-    click.echo(f"{len(found.tenants)} Tenants, {count} remarks", err=True)
+    click.echo(f"{len(found.tenants)} Tenants, {len(found.jobs)} TrainingJobs, {count} remarks", err=True)
 
 
 def _objects(source: str) -> Iterator[Any]:
@@ -86,7 +88,7 @@ def _namespaces(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _all_remarks(found: Translation) -> Iterator[Remark]:
-    for _, remarks in found.tenants:
+    for _, remarks in (*found.tenants, *found.jobs):
         yield from remarks
     yield from found.others
 
@@ -94,11 +96,11 @@ def _all_remarks(found: Translation) -> Iterator[Remark]:
 def _write(found: Translation) -> None:
     for remark in found.others:
         click.echo(_comment(remark))
-    for tenant, remarks in found.tenants:
+    for made, remarks in (*found.tenants, *found.jobs):
         click.echo("---")
         for remark in remarks:
             click.echo(_comment(remark))
-        click.echo(yaml.safe_dump(tenant, sort_keys=False, width=_WIDTH, allow_unicode=True).rstrip())
+        click.echo(yaml.safe_dump(made, sort_keys=False, width=_WIDTH, allow_unicode=True).rstrip())
 
 
 def _comment(remark: Remark) -> str:

@@ -89,7 +89,7 @@ class NamespaceQuotas:
         allocation = open_run(job)
         if allocation is None or job.key.namespace not in self._of:
             return {}
-        pods = own_pods(job.key, allocation, self._state.pods)
+        pods = own_pods(job, allocation, self._state.pods)
         profile = allocation.purpose == "Profile"
         amounts = [self._of_pod(pod, pod.node or pod.planned_node) for pod in pods]
         uses = self._uses(job, amounts, len(pods), profile=profile) if pods else {}

@@ -16,7 +16,7 @@ from synergy_extender.cluster.ledger import amounts_of_share
 from synergy_extender.cluster.own_pods import own_pods
 from synergy_extender.cluster.run_state import RunState, open_run, run_state
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import Key
+from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.colocation.devices import shares_of
 
 OVERDUE_SECONDS = 60.0
@@ -44,7 +44,7 @@ def used_room(
         allocation = open_run(job)
         if allocation is None:
             continue
-        own = _held_by_run(state, job.key, allocation)
+        own = _held_by_run(state, job, allocation)
         _add(used, ((node, NOTHING.minus(amounts)) for node, amounts in own.items()))
         if run_state(job, now) is RunState.LEAVING:
             _add(used if mode == "round" and overdue(allocation, now) else leaving, own.items())
@@ -72,7 +72,7 @@ def _shares(shares: Iterable[NodeShare]) -> list[tuple[str, Amounts]]:
     return [(share.node, amounts_of_share(share)) for share in shares]
 
 
-def _held_by_run(state: ClusterState, job: Key, allocation: Allocation) -> dict[str, Amounts]:
+def _held_by_run(state: ClusterState, job: JobView, allocation: Allocation) -> dict[str, Amounts]:
     """What the run's pods hold by node, no more GPUs than it was given there: the rest would count as free."""
     own: dict[str, Amounts] = {}
     _add(own, ((pod.node, pod.requests) for pod in own_pods(job, allocation, state.pods) if pod.node))

@@ -55,14 +55,17 @@ def place_of(name: str, member: RunMember | None, planned_node: str, job: JobVie
 
     Only the current run of a granted and admitted allocation is placed, and only where its allocation says.
     """
-    if member is None or (
-        member.role == ROLE_WORKER and name != worker_pod_name(member.job.name, member.run, member.rank)
-    ):
+    if member is None or not (_has_its_name(name, member) or (job is not None and job.spec.managed is not None)):
         return Refusal(Refused.NOT_OURS)
     if job is None:
         return Refusal(Refused.NO_JOB)
     why = _objection(member, planned_node, job)
     return planned_node if why is None else Refusal(why)
+
+
+def _has_its_name(name: str, member: RunMember) -> bool:
+    """Whether the operator made the pod. Those of a managed object have names of its controller."""
+    return member.role != ROLE_WORKER or name == worker_pod_name(member.job.name, member.run, member.rank)
 
 
 def _objection(member: RunMember, planned_node: str, job: JobView) -> Refused | None:

@@ -30,6 +30,7 @@ from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.environment import Environment
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
+from synergy_operator.edge.managed.owners import Owners, unclaimed
 from synergy_operator.edge.metrics import Metrics
 from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trimmed
 from synergy_operator.edge.waiting_turns import WaitingTurns
@@ -88,8 +89,18 @@ class Controller:
         self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), group=lambda key: key[0])
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
         self._events = EventQueue(self._queue.idle)
+        self._owners = Owners(
+            client,
+            environment.managed_kinds,
+            jobs=self._jobs,
+            events=self._events,
+            clock=clock,
+            wake=self._queue.add,
+            on_restart=metrics.watch_restarted,
+        )
         self._executor = Executor(
             client,
+            owners=self._owners.writer,
             jobs=self._jobs,
             pods=self._pods,
             batch_jobs=self._batch_jobs,
@@ -112,6 +123,7 @@ class Controller:
             follow(THROUGHPUT_PROFILES, on_change=self._profiles.update),
             ours(PODS, trim=trimmed(read_pod), on_change=self._on_owned(self._pods)),
             ours(JOBS, trim=trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs)),
+            *self._owners.reflectors,
         )
 
     async def run(self, ready: asyncio.Event) -> None:
@@ -132,6 +144,7 @@ class Controller:
             group.create_task(self._events.run())
             group.create_task(self._schemas.run())
             group.create_task(self._queue.run())
+            group.create_task(self._owners.run())
             group.create_task(self._profiles.run())
 
     @property
@@ -152,8 +165,11 @@ class Controller:
             self._last_actions.pop(key, None)
             self._waiting_turns.forget(key)
             return None
+        owner = self._owners.of(job)
         observed = Observed(
             job=job,
+            owner=owner,
+            unclaimed=unclaimed(owner, self._pods.of_job(key)),
             cluster=self._cluster,
             settings=self._environment.settings(),
             pods=tuple(pod for pod in self._pods.of_job(key) if pod.owner == job.uid),
@@ -211,6 +227,7 @@ class Controller:
             if view is not None and self._jobs.keep(view) and not only_progress(before, view):
                 self._queue.add(change.key)
         self._update_indexes(change.key)
+        self._owners.job_changed((change.new or change.old or {}).get(VIEW))
 
     def _job_gone(self, key: Key, uid: str) -> None:
         self._jobs.drop(key, uid)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from synergy_operator.views.owners.kinds import KINDS
 from synergy_operator.views.settings import DCGM_INTERVAL_SECONDS, FENCE_SECONDS, HOST_IP, WorkerSettings
 from synergy_service.settings import ConfigError, EnvironmentReader
 
@@ -26,6 +27,7 @@ class Environment:
     metrics_port: int = 8081
     dcgm_url: str = ""
     dcgm_interval_seconds: float = DCGM_INTERVAL_SECONDS
+    managed_kinds: tuple[str, ...] = ()
     _cached: tuple[float, WorkerSettings] | None = field(default=None, repr=False)
 
     def settings(self) -> WorkerSettings:
@@ -69,8 +71,18 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
         health_port=read.port("SYNERGY_HEALTH_PORT", 8080, least=1),
         metrics_port=read.port("SYNERGY_METRICS_PORT", 8081),
         dcgm_url=_dcgm_url(read),
+        managed_kinds=_managed_kinds(read),
         dcgm_interval_seconds=read.positive("SYNERGY_DCGM_INTERVAL_S", DCGM_INTERVAL_SECONDS, most=3600),
     )
+
+
+def _managed_kinds(read: EnvironmentReader) -> tuple[str, ...]:
+    """Kinds whose objects the operator starts and stops if they have its label."""
+    kinds = read.names("SYNERGY_MANAGED_KINDS", ()) if read.text("SYNERGY_MANAGED_KINDS", "") else ()
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ConfigError(f"SYNERGY_MANAGED_KINDS has {kind!r}: give some of {', '.join(KINDS)}")
+    return kinds
 
 
 def _dcgm_url(read: EnvironmentReader) -> str:

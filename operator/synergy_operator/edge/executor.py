@@ -17,6 +17,7 @@ from synergy_kube.resources import EVENTS, SECRETS, SERVICES, THROUGHPUT_PROFILE
 from synergy_operator.actions import (
     Action,
     ApplyStatus,
+    ClaimPod,
     ConfirmUnbound,
     CreateJob,
     CreatePod,
@@ -30,12 +31,14 @@ from synergy_operator.actions import (
     PublishProfile,
     ReadWarning,
     ResizePod,
+    SetSuspended,
     UngatePod,
 )
 from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
+from synergy_operator.edge.managed.writer import OwnerWriter
 from synergy_operator.edge.pod_writer import PodWriter
 from synergy_operator.edge.refused_starts import REFUSED, NameTakenError, RefusedStarts
 from synergy_operator.edge.work_queue import TryAgain
@@ -65,6 +68,7 @@ class Executor:
         refusals: RefusalLog,
         pod_events: PodEventCache,
         events: EventQueue,
+        owners: OwnerWriter,
         clock: Callable[[], float],
         steady: Callable[[], float] = time.monotonic,
         run_ended: Callable[[str, str, float], None] | None = None,
@@ -91,6 +95,8 @@ class Executor:
             CreatePod: self._pod_writer.create_pod,
             EnsureClaim: self._pod_writer.ensure_claim,
             UngatePod: self._pod_writer.ungate,
+            ClaimPod: self._pod_writer.claim,
+            SetSuspended: lambda job, action: owners.set_suspended(job.namespace, action),
             ResizePod: self._pod_writer.resize,
             DeletePod: self._pod_writer.delete_pod,
             CreateJob: self._pod_writer.create_job,

@@ -4,11 +4,12 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from synergy_api.names import LABEL_JOB
+from synergy_api.names import ANNOTATION_PLANNED_NODE, LABEL_JOB, LABEL_RANK, LABEL_RUN
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.resources import JOBS, PODS, RESOURCE_CLAIMS, Resource
 from synergy_operator.actions import (
+    ClaimPod,
     ConfirmUnbound,
     CreateJob,
     CreatePod,
@@ -24,7 +25,7 @@ from synergy_operator.edge.refused_starts import INVALID, REFUSED, NameTakenErro
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.pods.claim import owned_by
 from synergy_operator.run.allocation import open_allocation
-from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
+from synergy_operator.views.annotations import ANNOTATION_JOB_UID, ANNOTATION_UNGATED_AT
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
 from synergy_operator.views.job import JobView
 from synergy_operator.views.pod import PodView, read_pod
@@ -119,6 +120,17 @@ class PodWriter:
         if (answer["metadata"].get("labels") or {}).get(LABEL_JOB) != job.name:
             raise NameTakenError(refusal.message) from refusal
         return answer
+
+    async def claim(self, job: JobView, action: ClaimPod) -> None:
+        """Make a pod of a managed object a worker of a run."""
+        labels = {LABEL_RUN: str(action.run), LABEL_RANK: str(action.rank)}
+        annotations = {ANNOTATION_PLANNED_NODE: action.node, ANNOTATION_JOB_UID: action.job_uid}
+        body = {
+            "metadata": {"uid": action.uid, "labels": labels, "annotations": annotations},
+            "spec": {"affinity": {"nodeAffinity": action.node_affinity}},
+        }
+        patch = self._client.merge_patch(PODS, action.name, body, job.namespace)
+        await self._patched(job, action.name, action.uid, patch)
 
     async def ungate(self, job: JobView, action: UngatePod) -> None:
         """Remove the operator's gate from a pod."""

@@ -6,7 +6,17 @@ from typing import Final
 
 from synergy_api.reasons import Reason
 from synergy_kube import ApiError
-from synergy_operator.actions import Action, CreateJob, CreatePod, EnsureClaim, EnsureGangKey, EnsureService, UngatePod
+from synergy_operator.actions import (
+    Action,
+    ClaimPod,
+    CreateJob,
+    CreatePod,
+    EnsureClaim,
+    EnsureGangKey,
+    EnsureService,
+    SetSuspended,
+    UngatePod,
+)
 from synergy_operator.edge.caches.refusals import TRANSIENT_ERROR_SECONDS, RefusalLog
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.run.allocation import open_allocation
@@ -22,6 +32,8 @@ _REASONS: Final[Mapping[type[Action], Reason]] = {
     CreateJob: Reason.POD_REFUSED,
     EnsureClaim: Reason.START_REFUSED,
     UngatePod: Reason.START_REFUSED,
+    ClaimPod: Reason.START_REFUSED,
+    SetSuspended: Reason.START_REFUSED,
 }
 
 

@@ -8,6 +8,7 @@ from synergy_api.names import ROLE_PROFILE
 from synergy_api.parts.service import ServiceStatus
 from synergy_api.reasons import Reason
 from synergy_operator.actions import Action, Actions, DeleteJob
+from synergy_operator.run.managed.follow import suspension
 from synergy_operator.run.step import earliest, reason_of
 from synergy_operator.run.take_down import pod_deletions
 from synergy_operator.views.observed import Observed
@@ -21,6 +22,8 @@ def leftovers(
 
     Objects of a run later than the open one are not deleted. They mean that this copy of the job is outdated.
     """
+    if observed.job.spec is not None and observed.job.spec.managed is not None:
+        return (suspension(observed) if open_run is None else ()), None
     over = service.ended_run if open_run is None else max(service.ended_run, open_run - 1)
     kept = _kept_run(service) if open_run is None else None
     ended = {pod.batch_job for pod in observed.pods if pod.terminal}
@@ -41,6 +44,8 @@ def deleted_job(observed: Observed, now: float) -> Actions:
     The garbage collector deletes the objects of a TrainingJob only once it is gone. Until then anybody's finalizer may
     keep it, for as long as they like, and its pods with it. A finished Job stays for its log.
     """
+    if observed.job.spec is not None and observed.job.spec.managed is not None:
+        return Actions(suspension(observed))
     jobs = tuple(DeleteJob(job.name, job.uid) for job in observed.batch_jobs if not job.finished and not job.deleting)
     pods, wait = pod_deletions((pod for pod in observed.pods if not pod.terminal), observed, now)
     return Actions((*jobs, *pods), wait)

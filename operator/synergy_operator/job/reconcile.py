@@ -45,6 +45,7 @@ from synergy_operator.profile.pairs import follow as pair_run
 from synergy_operator.profile.series import ProfileState, pairs_seconds_left, profile_state
 from synergy_operator.run import follow as training_run
 from synergy_operator.run.allocation import open_allocation
+from synergy_operator.run.managed.follow import owner_ended, unmanaged
 from synergy_operator.run.step import RunStep, earliest, reason_of
 from synergy_operator.views.observed import Observed
 
@@ -77,7 +78,7 @@ def reconcile(observed: Observed, now: float) -> Actions:
     if job.deleting:
         return deleted_job(observed, now)
     finished = job.status.phase in FINISHED_PHASES
-    problem = None if finished else validation_error(job, observed.cluster)
+    problem = None if finished else validation_error(job, observed.cluster) or unmanaged(observed)
     if job.too_large and (problem is None or oversize.holds_resources(observed, now)):
         return oversize.release(observed, now)
     if finished:
@@ -96,7 +97,7 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
     before = dependencies(observed.job, observed.named_jobs)
     wanted = problem is None and not spec.suspend and before.waits is None and before.failed is None
     if allocation is None:
-        return _between_runs(spec, problem, state, service, before, queue=status.queue)
+        return _between_runs(observed, spec, problem, state, service, before=before)
     if allocation.purpose == "Profile":
         if problem is None:
             measured = pair_run.follow(observed, spec, allocation, state, now, wanted=wanted)
@@ -109,7 +110,7 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
             # a running run continues as planned, even if spec or image have changed since
             state = _kept_state(observed, spec, held)
     if step.stage == "Closed":
-        return _between_runs(spec, problem, state, step.service, before, queue=status.queue, step=step)
+        return _between_runs(observed, spec, problem, state, step.service, before=before, step=step)
     phase = phase_in_run(step.stage, profiling=allocation.purpose == "Profile")
     return _Decision(
         phase, state.profile, state.profiled, step.running, step.service, step, problem=problem, met=before.met
@@ -125,16 +126,16 @@ def _kept_state(observed: Observed, spec: TrainingJobSpec, held: ProfileState) -
 
 
 def _between_runs(
+    observed: Observed,
     spec: TrainingJobSpec,
     problem: Finding | None,
     state: ProfileState,
     service: ServiceStatus,
-    before: Dependencies,
     *,
-    queue: QueueStatus | None,
+    before: Dependencies,
     step: RunStep | None = None,
 ) -> _Decision:
-    end = _end(spec, state.profile, service, before)
+    end = _owner_end(observed) or _end(spec, state.profile, service, before)
     if end is not None:
         running = no(say(Reason.FINISHED))
         return _Decision(end.phase, state.profile, state.profiled, running, service, step, end, problem, before.met)
@@ -146,8 +147,14 @@ def _between_runs(
         deferred=state.deferred,
     )
     held = before.waits if problem is None and not spec.suspend else None
-    running = no(held or _waiting(phase, service, queue))
+    running = no(held or _waiting(phase, service, observed.job.status.queue))
     return _Decision(phase, state.profile, state.profiled, running, service, step, None, problem, before.met)
+
+
+def _owner_end(observed: Observed) -> _End | None:
+    """The end of a job whose managed object has ended."""
+    found = owner_ended(observed.owner)
+    return None if found is None else _End(*found)
 
 
 def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus, before: Dependencies) -> _End | None:

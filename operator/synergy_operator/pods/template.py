@@ -128,7 +128,7 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
         *map(dict, worker_tolerations(share.resource)),
         *_lost_node(spec),
     ]
-    spec["affinity"] = _pinned(spec.get("affinity") or {}, share.node)
+    spec["affinity"] = pinned(spec.get("affinity") or {}, share.node)
     amounts = first_container_amounts(template, share)
     shared_memory = _shared_memory(spec["containers"][0], amounts)
     volumes = [_library_volume(), *shared_memory, *map(dict, additions.volumes)]
@@ -194,7 +194,7 @@ def _environment(
     return [*fields, *variables, *kept, {"name": "PYTHONPATH", "value": path}]
 
 
-def _pinned(affinity: Mapping[str, Any], node: str) -> Object:
+def pinned(affinity: Mapping[str, Any], node: str) -> Object:
     """The template's affinity, narrowed to one node. Node selector terms are alternatives, so each gets the node."""
     pin = {"key": "metadata.name", "operator": "In", "values": [node]}
     pinned = copy.deepcopy(dict(affinity))

@@ -16,6 +16,7 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.actions import ConfirmUnbound
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.run.half_bound import half_bound, unbound_reason, ungated_at
+from synergy_operator.run.managed import follow as managed_run
 from synergy_operator.run.open_run import OpenRun
 from synergy_operator.run.outcome import natural_end, straggler_wait
 from synergy_operator.run.partner_failure import attribute_failure
@@ -37,6 +38,8 @@ def follow(observed: Observed, spec: TrainingJobSpec, allocation: Allocation, no
     """The next step of the open run. `wanted` is false if the job must not start: suspended, finished or not valid."""
     run = OpenRun(observed, spec, allocation, now, wanted)
     outcome = recorded_outcome(run.service, run.number)
+    if spec.managed is not None:
+        return managed_run.follow(run, outcome)
     if outcome is not None:
         return take_down(run, outcome)
     if not run.gang and not run.pods:

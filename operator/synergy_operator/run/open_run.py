@@ -1,5 +1,6 @@
 """An open training run, with what one reconcile sees of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +15,14 @@ from synergy_operator.run.resize import Resizing, resizes
 from synergy_operator.run.size_limits import bounds_of
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
+
+
+def newest_by_rank(pods: Iterable[PodView]) -> tuple[PodView, ...]:
+    """One pod for each rank: one that may still run, else the newest."""
+    found: dict[int, PodView] = {}
+    for pod in sorted(pods, key=lambda pod: (not pod.terminal, pod.created_at)):
+        found[pod.rank] = pod
+    return tuple(found[rank] for rank in sorted(found))
 
 
 @dataclass(frozen=True)
@@ -33,8 +42,9 @@ class OpenRun:
 
     @cached_property
     def pods(self) -> tuple[PodView, ...]:
-        """Its pods, by rank."""
-        return self.observed.pods_of(self.number)
+        """Its pods, by rank. Of a managed object, one for each rank."""
+        found = self.observed.pods_of(self.number)
+        return found if self.spec.managed is None else newest_by_rank(found)
 
     @cached_property
     def deleted_pods(self) -> tuple[PodView, ...]:
@@ -45,6 +55,12 @@ class OpenRun:
     def gang(self) -> tuple[GangWorker, ...]:
         """The workers that its allocation plans."""
         return gang_workers(self.observed.job.name, self.allocation, self.spec.gpus_per_worker)
+
+    @property
+    def size(self) -> int:
+        """The number of workers. A managed Job that is nearly complete has fewer pods than ranks."""
+        owner = self.observed.owner
+        return len(self.gang) if owner is None else min(len(self.gang), owner.expected)
 
     @cached_property
     def size_limits(self) -> SizeLimits | None:
@@ -62,7 +78,7 @@ class OpenRun:
         accounting = self.observed.job.status.service or ServiceStatus()
         if accounting.running_since is not None or accounting.run != self.number:
             return accounting
-        since = started_at(self.pods, len(self.gang))
+        since = started_at(self.pods, self.size)
         if since is None:
             return accounting
         update = {"running_since": format_time(since), "running_gpu_type": self.allocation.gpu_type}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from synergy_api.devices import device_class
 from synergy_api.names import GATE, LABEL_JOB
+from synergy_api.parts.service import RunOutcome
 from synergy_api.reasons import Finding, Reason, say
 from synergy_operator.actions import Action, CreatePod, EnsureClaim, EnsureGangKey, EnsureService, UngatePod
 from synergy_operator.conditions import no
@@ -13,7 +14,7 @@ from synergy_operator.pods.share import too_small
 from synergy_operator.run.open_run import OpenRun
 from synergy_operator.run.start_blocker import start_blocker
 from synergy_operator.run.step import RunStep, finding_of
-from synergy_operator.run.take_down import EVICTED, end_run
+from synergy_operator.run.take_down import EVICTED, end_run, run_outcome, take_down
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
 
@@ -22,9 +23,9 @@ def start(run: OpenRun) -> RunStep:
     """The next step of a run whose pods are not all created."""
     if run.allocation.state != "Granted" or not run.wanted:
         return end_unstarted(run)
-    refused = refused_end(run)
-    if refused is not None:
-        return refused
+    refusal = refused_end(run)
+    if refusal is not None:
+        return refusal
     small = _too_small(run)
     if small is not None:
         return end_run(run, "Failed", small)
@@ -59,7 +60,7 @@ def before_binding(run: OpenRun, gated: Iterable[PodView]) -> tuple[Action, ...]
     if run.sizes.actions or not run.allocation.admitted:
         return run.sizes.actions
     waiting = list(gated)
-    return (*_claims(run, waiting), *(_ungate(pod, run.now) for pod in waiting))
+    return (*_claims(run, waiting), *(ungate(pod, run.now) for pod in waiting))
 
 
 def _claims(run: OpenRun, pods: Iterable[PodView]) -> Iterable[Action]:
@@ -73,19 +74,30 @@ def _claims(run: OpenRun, pods: Iterable[PodView]) -> Iterable[Action]:
 
 def refused_end(run: OpenRun) -> RunStep | None:
     """The end of a run that the API server refused to let start; None if it did not."""
+    outcome = refused(run)
+    return None if outcome is None else take_down(run, outcome)
+
+
+def refused(run: OpenRun) -> RunOutcome | None:
+    """The outcome of a run that the API server refused to let start; None if it did not."""
     refusals = run.observed.refusals
     if refusals.run != run.number:
         return None
     outcome = "Failed" if refusals.invalid else EVICTED
-    return end_run(run, outcome, say(refusals.reason, run=run.number, problem=refusals.message))
+    return run_outcome(run, outcome, say(refusals.reason, run=run.number, problem=refusals.message))
 
 
 def end_unstarted(run: OpenRun) -> RunStep:
-    """The end of a run without any bound pod. If the extender revoked it for that, the next try is delayed."""
+    """The end of a run without any bound pod."""
+    return take_down(run, unstarted(run))
+
+
+def unstarted(run: OpenRun) -> RunOutcome:
+    """The outcome of a run without any bound pod. If the extender revoked it for that, the next try is delayed."""
     finding = finding_of(run.allocation.reason) if run.allocation.state == "Revoked" else None
     if finding is not None and finding.reason is Reason.PODS_NOT_STARTED:
-        return end_run(run, EVICTED, finding)
-    return end_run(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+        return run_outcome(run, EVICTED, finding)
+    return run_outcome(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
 
 
 def _too_small(run: OpenRun) -> Finding | None:
@@ -105,5 +117,6 @@ def starting(run: OpenRun) -> Finding:
     return say(Reason.WORKERS_STARTING, run=run.number, running=running, workers=len(run.gang))
 
 
-def _ungate(pod: PodView, now: float) -> UngatePod:
+def ungate(pod: PodView, now: float) -> UngatePod:
+    """Let the pod go to its node."""
     return UngatePod(pod.name, pod.uid, tuple(gate for gate in pod.gates if gate != GATE), now)

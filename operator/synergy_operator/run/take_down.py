@@ -26,8 +26,13 @@ EVICTED: Final = "Evicted"
 
 def end_run(run: OpenRun, outcome: str, finding: Finding) -> RunStep:
     """The first step of the end of a run, for this reason."""
+    return take_down(run, run_outcome(run, outcome, finding))
+
+
+def run_outcome(run: OpenRun, outcome: str, finding: Finding) -> RunOutcome:
+    """The outcome of a run, for this reason."""
     found = {"run": run.number, "outcome": outcome, "reason": reason_text(finding)}
-    return take_down(run, RunOutcome.model_validate(found))
+    return RunOutcome.model_validate(found)
 
 
 def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
@@ -42,15 +47,7 @@ def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
     holding = [pod for pod in run.pods if not pod.terminal]
     ending = [pod for pod in holding if _ends_by_itself(pod, run.now)]
     if not holding:
-        ended = ended_at(run.pods, run.now) if run.pods else run.now
-        progress = run.observed.job.status.progress
-        service = forgiven(run.service, run.number, progress, ended)
-        accounting = close_run(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
-        accounting = noted_failure(accounting, outcome, progress)
-        unseen = _unseen_until(run)
-        if unseen is not None:
-            accounting = not_before(accounting, unseen)
-        return RunStep("Closed", accounting, running, started=run.service.running_since)
+        return closed(run, outcome)
     accounting = run.service.model_copy(update={"last": outcome})
     deletions, wait = pod_deletions(
         (pod for pod in holding if pod not in ending), observed, run.now, fence_seconds=fence_s
@@ -59,6 +56,19 @@ def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
     running = running if unfenced is None else no(unfenced)
     again = earliest(wait, ENDING_SECONDS if ending else None)
     return RunStep("Leaving", accounting, running, after=deletions, requeue_after=again)
+
+
+def closed(run: OpenRun, outcome: RunOutcome) -> RunStep:
+    """The last step of a run, of which no pod holds resources."""
+    ended = ended_at(run.pods, run.now) if run.pods else run.now
+    progress = run.observed.job.status.progress
+    service = forgiven(run.service, run.number, progress, ended)
+    accounting = close_run(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
+    accounting = noted_failure(accounting, outcome, progress)
+    unseen = _unseen_until(run)
+    if unseen is not None:
+        accounting = not_before(accounting, unseen)
+    return RunStep("Closed", accounting, no(reason_of(outcome)), started=run.service.running_since)
 
 
 def _unseen_until(run: OpenRun) -> float | None:

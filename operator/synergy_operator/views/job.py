@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
-from synergy_operator.views.metadata import Object
+from synergy_operator.views.metadata import Object, controller_uid
 
 MOST_OBJECT_BYTES: Final = 1 << 20
 """Limit for a TrainingJob as JSON. The API server stores about 1.5 MB, and the status needs room to grow."""
@@ -35,6 +35,8 @@ class JobView:
     status: TrainingJobStatus
     too_large: bool = False
     """The object is so large that its status may no longer fit."""
+    controller: str = ""
+    """The uid of the object that it belongs to; empty if it has none."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -85,6 +87,7 @@ def read_job(item: Object) -> JobView:
         spec=spec,
         spec_error=problem,
         status=status,
+        controller=controller_uid(metadata),
         too_large=len(msgspec.json.encode(item)) > MOST_OBJECT_BYTES,
     )
 

@@ -7,6 +7,7 @@ from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.job import JobView
 from synergy_operator.views.known_profile import KnownProfile
+from synergy_operator.views.owners.view import OwnerView
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.pod_events import PodEvents
 from synergy_operator.views.profile_candidate import ProfileCandidate
@@ -25,6 +26,7 @@ class Observed:
     - `partners` are the worker pods of the jobs that share its GPU.
     - `references` are the other jobs of its namespace that are references, by name.
     - `named_jobs` are the jobs that it waits for, those that these wait for, and so on, by name.
+    - `owner` is the object that the job starts and stops (spec.managed), `unclaimed` its pods that no run has yet.
     - `told_in` is the number of seconds after which a new reason for waiting may be written.
     """
 
@@ -42,6 +44,8 @@ class Observed:
     told_in: float = 0.0
     references: tuple[JobView, ...] = ()
     named_jobs: Mapping[str, JobView] = field(default_factory=dict)
+    owner: OwnerView | None = None
+    unclaimed: tuple[PodView, ...] = ()
 
     def pods_of(self, run: int) -> tuple[PodView, ...]:
         """The pods of a run, by rank."""

@@ -80,6 +80,8 @@ class PodView:
     requests: Amounts
     beside: Amounts
     batch_job: str
+    managed_by: str = ""
+    """The uid of the managed object whose pod it is; empty for pods that the operator made."""
 
     @property
     def amounts(self) -> Amounts:
@@ -147,6 +149,7 @@ def read_pod(item: Object) -> PodView:
         requests=requests.without_gpus(),
         beside=sidecar_requests(spec).without_gpus(),
         batch_job=labels.get(_LABEL_BATCH_JOB, ""),
+        managed_by=annotations.get(names.ANNOTATION_OWNER_UID, ""),
     )
 
 

@@ -63,6 +63,15 @@ async def reaches(kube: KubeClient, namespace: str, name: str, *phases: str, sec
         raise AssertionError(f"{error}; its status: {last.get('status')}") from None
 
 
+async def appears(kube: KubeClient, namespace: str, name: str, *, seconds: float) -> None:
+    """Wait for a TrainingJob that the operator makes."""
+
+    async def there() -> bool:
+        return any(job["metadata"]["name"] == name for job in (await kube.list(TRAINING_JOBS, namespace))["items"])
+
+    await eventually(there, seconds=seconds, what=f"TrainingJob {name}")
+
+
 def empties(value: Any, path: str) -> list[str]:
     """The paths of everything that is null or empty."""
     if value is None or value in ("", [], {}):

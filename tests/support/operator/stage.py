@@ -29,7 +29,7 @@ GIB = 1 << 30
 class OperatorProcess:
     """`python3 -m synergy_operator` beside the cluster. It writes its log to `folder/operator.log`."""
 
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+    def __init__(self, kubeconfig: Path, folder: Path, **environ: str) -> None:
         ca = folder / "ca.crt"
         ca.write_text("-----BEGIN CERTIFICATE-----\n")
         with socket.socket() as free, socket.socket() as another:
@@ -45,6 +45,7 @@ class OperatorProcess:
             "SYNERGY_CA_FILE": str(ca),
             "SYNERGY_HEALTH_PORT": str(self.port),
             "SYNERGY_METRICS_PORT": str(self.metrics_port),
+            **environ,
         }
         self._process: asyncio.subprocess.Process | None = None
 
@@ -84,9 +85,9 @@ class OperatorProcess:
 
 
 @asynccontextmanager
-async def running_operator(kubeconfig: Path, folder: Path) -> AsyncIterator[OperatorProcess]:
-    """An operator that runs meanwhile."""
-    operator = OperatorProcess(kubeconfig, folder)
+async def running_operator(kubeconfig: Path, folder: Path, **environ: str) -> AsyncIterator[OperatorProcess]:
+    """An operator that runs meanwhile, with `environ` beside what it needs."""
+    operator = OperatorProcess(kubeconfig, folder, **environ)
     await operator.start()
     try:
         yield operator

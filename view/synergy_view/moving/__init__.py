@@ -1,4 +1,4 @@
-"""From queues of other schedulers to Tenants: what they say in Tenants' words, and what has no counterpart."""
+"""From queues and jobs of other schedulers to Tenants and TrainingJobs, and what of them has no counterpart."""
 
 from synergy_view.moving.translate import Translation, translate
 from synergy_view.moving.words import UNTYPED, Choices, Remark

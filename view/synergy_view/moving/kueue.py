@@ -175,6 +175,17 @@ class Kueue:
             )
 
 
+def cluster_queues(objects: Iterable[Object]) -> dict[tuple[str, str], str]:
+    """The ClusterQueue of each LocalQueue, by namespace and name."""
+    return {
+        (str(item["metadata"].get("namespace", "default")), _name(item)): str(
+            (item.get("spec") or {}).get("clusterQueue", "")
+        )
+        for item in objects
+        if item["kind"] == "LocalQueue"
+    }
+
+
 def _name(item: Object) -> str:
     metadata: Any = item["metadata"]
     return str(metadata["name"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from synergy_api.names import API_VERSION, RESOURCE_GPU
 from synergy_api.quantity import parse_quantity
@@ -27,6 +27,13 @@ class Choices:
 
     types: Mapping[str, str] = field(default_factory=dict)
     namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Remarked(Protocol):
+    """Something that is being translated, of which remarks are made."""
+
+    def remark(self, path: str, message: str) -> None:
+        """Say something of a field of the source."""
 
 
 @dataclass
@@ -108,11 +115,16 @@ class Fields:
             raise ValueError(f"{self._source}: {self._path}.{name}: must be a list")
         return [Fields(one, f"{self._path}.{name}[{index}]", self._source) for index, one in enumerate(listed)]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields that nobody has read."""
+        return tuple(self._left)
+
     def path(self, name: str) -> str:
         """The path of a field."""
         return f"{self._path}.{name}"
 
-    def tell_rest(self, draft: Draft, known: Mapping[str, str], usual: Mapping[str, Any] | None = None) -> None:
+    def tell_rest(self, draft: Remarked, known: Mapping[str, str], usual: Mapping[str, Any] | None = None) -> None:
         """A remark about each field that was not read: what is known of it, else that it has no counterpart. Nothing is
         said of a value that is `usual`: an API server has written it, and kube-synergy does the same."""
         for name, value in self._left.items():

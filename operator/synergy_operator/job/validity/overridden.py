@@ -17,6 +17,8 @@ _OUR_PREFIX: Final = "SYNERGY_"
 
 def overridden(spec: TrainingJobSpec) -> tuple[str, ...]:
     """The fields of the template that are set and not used. The template has passed validation."""
+    if spec.managed is not None:
+        return ()
     return (*_of_pod(spec), *_of_first_container(spec), *_of_metadata(spec.template.get("metadata") or {}))
 
 

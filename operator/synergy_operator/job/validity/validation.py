@@ -91,7 +91,7 @@ def _template(spec: TrainingJobSpec) -> Finding | None:
     first = pod["containers"][0]
     if not first.get("image"):
         return say(Reason.NO_IMAGE)
-    if not first.get("command"):
+    if not first.get("command") and spec.managed is None:
         return say(Reason.NO_COMMAND)
     return say(Reason.NODE_NAME_SET) if pod.get("nodeName") else None
 

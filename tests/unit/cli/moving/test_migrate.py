@@ -19,18 +19,19 @@ def migrate(*words: str, text: str = "") -> Result:
 def test_the_tenants_are_manifests_with_a_comment_for_each_remark() -> None:
     result = migrate(str(EXAMPLES / "kueue.yaml"))
     assert result.exit_code == 0, result.output
-    tenants = [one for one in yaml.safe_load_all(result.stdout) if one]
-    assert [one["metadata"]["name"] for one in tenants] == ["research", "vision", "speech", "robotics"]
+    made = [(one["kind"], one["metadata"]["name"]) for one in yaml.safe_load_all(result.stdout) if one]
+    assert made[:4] == [("Tenant", name) for name in ("research", "vision", "speech", "robotics")]
+    assert made[4:] == [("TrainingJob", "resnet"), ("TrainingJob", "wav2vec")]
     comments = [line for line in result.stdout.splitlines() if line.startswith("# ")]
-    assert len(comments) == 7
     assert comments[0].startswith("# WorkloadPriorityClass urgent value: jobs name a PriorityClass of Kubernetes")
-    assert result.stderr == "4 Tenants, 7 remarks\n"
+    assert result.stderr == f"4 Tenants, 2 TrainingJobs, {len(comments)} remarks\n"
 
 
 def test_json_has_the_same() -> None:
     result = migrate(str(EXAMPLES / "kai.yaml"), "--gpu-type", "A100", "-o", "json")
     found = json.loads(result.stdout)
     assert len(found["tenants"]) == 3
+    assert [job["metadata"]["name"] for job in found["jobs"]] == ["notebook", "detector"]
     assert {"source", "path", "message"} == set(found["remarks"][0])
 
 
@@ -40,9 +41,9 @@ def test_files_and_lists_and_standard_input_are_read_together() -> None:
     )
     options = ("--gpu-type", "T4", "--namespace", "vision=a", "--namespace", "vision=b")
     result = migrate("-", str(EXAMPLES / "kai.yaml"), *options, text=listed)
-    tenants = [one for one in yaml.safe_load_all(result.stdout) if one]
+    tenants = [one for one in yaml.safe_load_all(result.stdout) if one and one["kind"] == "Tenant"]
     assert len(tenants) == 6
-    assert tenants[1]["spec"]["namespaces"] == ["a", "b"]
+    assert tenants[1]["spec"]["namespaces"] == ["a", "b", "vision", "vision-train"]
     assert tenants[1]["spec"]["guarantee"] == {"T4": 8}
 
 

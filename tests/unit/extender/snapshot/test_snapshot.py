@@ -291,6 +291,17 @@ def test_what_a_pod_with_the_labels_of_a_run_holds_is_not_free(mode: Mode, forge
     assert used(built(state, mode), forged["node"]) == (7, 20_000, 0)
 
 
+@pytest.mark.parametrize("mode", ["round", "fill"])
+def test_of_a_managed_object_s_pods_one_for_each_rank_is_the_run_s_own(mode: Mode) -> None:
+    managed = {"apiVersion": "batch/v1", "kind": "Job", "name": "own"}
+    own = job("own", spec={"managed": managed}, status={"allocation": allocation(share("n1", gpus=1))})
+    labels = worker_labels("own")
+    pods = [read_pod(pod_object(f"own-{n}", labels=labels, node="n1", gpus=1, cpu="1")) for n in ("a", "b")]
+    alone, forged = cluster([node_object("n1")], [own], pods[:1]), cluster([node_object("n1")], [own], pods)
+    assert used(built(alone, mode))[0] == 0
+    assert used(built(forged, mode))[0] == 1
+
+
 def test_a_pod_in_a_worker_s_place_gives_no_more_gpus_back_than_the_run_was_given() -> None:
     own = job("own", status={"allocation": allocation(share("n1", gpus=1))})
     state = cluster([node_object("n1")], [own], [worker("own", node="n1", gpus=8)])

@@ -99,6 +99,12 @@ def placed(view: JobView | None, *, run: int = 2, rank: int = 0, planned: str = 
     return place_of(more.get("name", pod.name), more.get("member", pod.member), planned, view)
 
 
+def test_a_pod_of_a_managed_object_has_a_name_of_its_controller() -> None:
+    managed = {"apiVersion": "batch/v1", "kind": "Job", "name": "j"}
+    assert placed(job("j", gpus=2, status=HELD, spec={"managed": managed}), name="j-x7k2p") == "n2"
+    assert placed(job("j", gpus=2, status=HELD), name="j-x7k2p") == Refusal(Refused.NOT_OURS)
+
+
 def test_a_worker_of_the_admitted_run_has_its_planned_node() -> None:
     assert placed(job("j", gpus=2, status=HELD)) == "n2"
 

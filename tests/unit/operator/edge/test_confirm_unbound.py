@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.operator.owners import no_owners
 from support.operator.world import World
 from synergy_kube import NotFound
 from synergy_operator.actions import Actions, ApplyStatus, ConfirmUnbound, DeletePod
@@ -45,7 +46,15 @@ def too_late() -> tuple[World, Actions]:
 
 def executor(server: Server, pods: OwnedCache[PodView]) -> Executor:
     parts = SimpleNamespace(refusals=RefusalLog(), pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
-    return Executor(server, jobs=ObjectCache(), pods=pods, batch_jobs=OwnedCache(), clock=lambda: 0.0, **vars(parts))
+    return Executor(
+        server,
+        jobs=ObjectCache(),
+        pods=pods,
+        batch_jobs=OwnedCache(),
+        clock=lambda: 0.0,
+        owners=no_owners(server),
+        **vars(parts),
+    )
 
 
 def test_it_is_asked_before_anything_is_written_or_deleted() -> None:

@@ -51,3 +51,10 @@ def test_profile_runs_learn_where_the_exporter_is(tmp_path: Path) -> None:
         read_environment({**given, "SYNERGY_DCGM_URL": "node:9400"})
     with pytest.raises(ValueError, match="SYNERGY_DCGM_INTERVAL_S"):
         read_environment({**given, "SYNERGY_DCGM_INTERVAL_S": "0"})
+
+
+def test_only_kinds_that_are_known_are_managed() -> None:
+    assert read_environment(COMPLETE).managed_kinds == ()
+    assert read_environment({**COMPLETE, "SYNERGY_MANAGED_KINDS": "Job, TrainJob"}).managed_kinds == ("Job", "TrainJob")
+    with pytest.raises(ValueError, match="SYNERGY_MANAGED_KINDS has 'Pod': give some of Job, JobSet"):
+        read_environment({**COMPLETE, "SYNERGY_MANAGED_KINDS": "Pod"})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.operator.owners import no_owners
 from support.operator.world import World
 from synergy_api.parts.service import RunOutcome
 from synergy_api.reasons import Reason, say
@@ -71,6 +72,7 @@ class Edge:
             pod_events=PodEventCache(),
             events=queue or EventQueue(asyncio.Event()),
             clock=lambda: 0.0,
+            owners=no_owners(server),
             steady=lambda: self.now,
         )
 

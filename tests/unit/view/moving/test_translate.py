@@ -14,6 +14,7 @@ from synergy_api.cluster.tenant_tree import tenant_tree
 from synergy_api.reasons import Reason
 from synergy_api.resources.tenant import TenantSpec
 from synergy_view.moving import UNTYPED, Choices, Translation, translate
+from synergy_view.moving.jobs.translate import is_job
 
 Json = dict[str, Any]
 EXAMPLES = Path(__file__).parents[4] / "examples" / "moving"
@@ -22,7 +23,8 @@ GPU = "nvidia.com/gpu"
 
 
 def example(name: str) -> list[Json]:
-    return list(yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text()))
+    """The queues of an example, without its jobs."""
+    return [item for item in yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text()) if not is_job(item)]
 
 
 def specs(found: Translation) -> dict[str, Json]:

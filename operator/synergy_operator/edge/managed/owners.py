@@ -1,0 +1,115 @@
+"""Managed objects: reflectors that follow them, and a queue in which each gets its TrainingJob.
+
+A kind that the API server does not have counts as empty. Its objects are followed within seconds after its
+CustomResourceDefinition has come.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+from synergy_api.names import LABEL_MANAGED
+from synergy_kube import Change, KubeClient, Reflector
+from synergy_operator.actions import AdoptOwner, MarkOwner, SetSuspended, ShowOnOwner
+from synergy_operator.edge.caches.objects import ObjectCache
+from synergy_operator.edge.event_queue import EventQueue
+from synergy_operator.edge.managed.writer import RESOURCES, OwnerWriter
+from synergy_operator.edge.trimming import VIEW, trimmed
+from synergy_operator.edge.work_queue import WorkQueue
+from synergy_operator.job.managed.follow import follow_owner
+from synergy_operator.views.job import JobView
+from synergy_operator.views.metadata import Key
+from synergy_operator.views.owners.kinds import KINDS
+from synergy_operator.views.owners.view import OwnerView, read_owner
+from synergy_operator.views.pod import PodView
+
+OwnerKey = tuple[str, str, str]
+"""(kind, namespace, name)."""
+_SELECTOR: Final = f"{LABEL_MANAGED}=true"
+
+
+class Owners:
+    """The managed objects of some kinds. `wake` has a TrainingJob reconciled."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        kinds: Iterable[str],
+        *,
+        jobs: ObjectCache[JobView],
+        events: EventQueue,
+        clock: Callable[[], float],
+        wake: Callable[[Key], None],
+        on_restart: Callable[[str, str], None],
+    ) -> None:
+        self._jobs = jobs
+        self._wake = wake
+        self._caches: dict[str, ObjectCache[OwnerView]] = {kind: ObjectCache() for kind in kinds}
+        self._queue: WorkQueue[OwnerKey] = WorkQueue(self._follow, workers=4, group=lambda key: key[1])
+        self.writer = OwnerWriter(client, self._caches, events, clock)
+        self.reflectors = tuple(
+            Reflector(
+                client,
+                RESOURCES[kind],
+                label_selector=_SELECTOR,
+                trim=trimmed(partial(read_owner, KINDS[kind])),
+                on_change=partial(self._changed, kind),
+                on_restart=on_restart,
+                optional=True,
+            )
+            for kind in self._caches
+        )
+
+    async def run(self) -> None:
+        """Make and follow TrainingJobs until cancelled."""
+        await self._queue.run()
+
+    def of(self, job: JobView) -> OwnerView | None:
+        """The object that a TrainingJob starts and stops; None if it has none, or not that one any more."""
+        managed = job.spec.managed if job.spec is not None else None
+        cache = self._caches.get(managed.kind) if managed is not None else None
+        owner = cache.get((job.namespace, managed.name)) if cache is not None and managed is not None else None
+        return owner if owner is not None and owner.uid == job.controller else None
+
+    def job_changed(self, view: JobView | None) -> None:
+        """A TrainingJob came, changed or went."""
+        managed = view.spec.managed if view is not None and view.spec is not None else None
+        if view is not None and managed is not None and managed.kind in self._caches:
+            self._queue.add((managed.kind, view.namespace, managed.name))
+
+    def _changed(self, kind: str, change: Change) -> None:
+        view: OwnerView | None = (change.new or change.old or {}).get(VIEW)
+        if view is None:
+            return
+        if change.new is None:
+            self._caches[kind].drop(change.key)
+        else:
+            self._caches[kind].keep(view)
+        self._queue.add((kind, *change.key))
+        self._wake((view.namespace, view.job))
+
+    async def _follow(self, key: OwnerKey) -> float | None:
+        kind, namespace, name = key
+        owner = self._caches[kind].get((namespace, name))
+        if owner is None:
+            return None
+        for action in follow_owner(owner, self._jobs.get((namespace, owner.job))):
+            match action:
+                case SetSuspended():
+                    await self.writer.set_suspended(namespace, action)
+                case MarkOwner():
+                    await self.writer.mark(namespace, action)
+                case AdoptOwner():
+                    await self.writer.adopt(namespace, action)
+                    return None  # the watch brings the TrainingJob
+                case ShowOnOwner():
+                    await self.writer.show(namespace, action)
+            return 0.0
+        return None
+
+
+def unclaimed(owner: OwnerView | None, pods: Iterable[PodView]) -> tuple[PodView, ...]:
+    """The pods of an object that no run has yet."""
+    if owner is None:
+        return ()
+    return tuple(pod for pod in pods if pod.managed_by == owner.uid and pod.run < 0 and not pod.terminal and pod.gated)

@@ -1,0 +1,1 @@
+"""Objects of other controllers and their TrainingJobs."""

@@ -1,0 +1,1 @@
+"""Runs whose pods another controller makes."""

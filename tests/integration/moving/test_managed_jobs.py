@@ -1,0 +1,137 @@
+"""Jobs with the label on a real API server and Job controller: queued, placed, preempted, resumed, complete."""
+
+from typing import Any
+
+import pytest
+
+from support.on_cluster.jobs import appears, reaches
+from support.waiting import eventually
+from synergy_api import names
+from synergy_kube import KubeClient
+from synergy_kube.resources import EVENTS, JOBS, PODS, TRAINING_JOBS
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("scheduling")]
+
+Json = dict[str, Any]
+SELECTOR = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-16GB"}
+
+
+def a_job(seconds: int, *, pods: int = 2, suspend: bool = True, exit_code: int = 0, **spec: Any) -> Json:
+    """A Job with the label that may be preempted; its pods end on fake nodes after `seconds`."""
+    marks = {"kwok.kube-synergy.dev/run-seconds": str(seconds), "kwok.kube-synergy.dev/exit-code": str(exit_code)}
+    resources = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": "1"}}
+    tolerations = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
+    pod = {
+        "restartPolicy": "Never",
+        "nodeSelector": SELECTOR,
+        "tolerations": tolerations,
+        "containers": [{"name": "train", "image": "example/train:1", "resources": resources}],
+    }
+    return {
+        "metadata": {
+            "name": "train",
+            "labels": {names.LABEL_MANAGED: "true"},
+            "annotations": {names.ANNOTATION_PREEMPTIBLE: "true"},
+        },
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "suspend": suspend,
+            "template": {"metadata": {"annotations": marks}, "spec": pod},
+            **spec,
+        },
+    }
+
+
+async def job(kube: KubeClient, namespace: str) -> Json:
+    return await kube.get(JOBS, "train", namespace)
+
+
+async def shows(kube: KubeClient, namespace: str, text: str, seconds: float = 20) -> Json:
+    """The Job once its annotation begins with the text."""
+
+    async def there() -> Json | None:
+        item = await job(kube, namespace)
+        shown = (item["metadata"].get("annotations") or {}).get(names.ANNOTATION_STATUS, "")
+        return item if shown.startswith(text) else None
+
+    return await eventually(there, seconds=seconds, what=f"the Job to show {text}")
+
+
+async def pods(kube: KubeClient, namespace: str) -> list[Json]:
+    return list((await kube.list(PODS, namespace))["items"])
+
+
+async def test_a_job_waits_in_the_queue_and_completes_by_its_own_controller(kube: KubeClient, namespace: str) -> None:
+    await kube.create(JOBS, a_job(2, suspend=False), namespace)
+    await appears(kube, namespace, "job-train", seconds=20)
+    running = await reaches(kube, namespace, "job-train", "Running", seconds=20)
+    owner = running["metadata"]["ownerReferences"][0]
+    own = await job(kube, namespace)
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("Job", own["metadata"]["uid"], True)
+    assert own["spec"]["suspend"] is False
+    planned = {share["node"]: share["gpus"] for share in running["status"]["allocation"]["workers"]}
+    found: dict[str, int] = {}
+    for pod in await pods(kube, namespace):
+        node = pod["spec"]["nodeName"]
+        found[node] = found.get(node, 0) + 1
+        assert pod["metadata"]["ownerReferences"][0]["kind"] == "Job"
+        assert pod["metadata"]["annotations"][names.ANNOTATION_PLANNED_NODE] == node
+        assert pod["spec"]["schedulerName"] == "default-scheduler"
+    assert found == planned
+    done = await shows(kube, namespace, "Succeeded")
+    assert done["status"]["succeeded"] == 2
+    assert "Complete" in {one["type"] for one in done["status"]["conditions"]}
+    status = (await kube.get(TRAINING_JOBS, "job-train", namespace))["status"]
+    assert status["service"]["last"]["reason"].startswith("OwnerSucceeded")
+
+    async def told() -> bool:
+        listed = (await kube.list(EVENTS, namespace, field_selector="involvedObject.kind=Job"))["items"]
+        return any("TrainingJob job-train is Succeeded" in event["message"] for event in listed)
+
+    await eventually(told, seconds=10, what="an event on the Job")
+
+
+async def test_a_preempted_job_is_suspended_and_resumed_and_has_not_failed(kube: KubeClient, namespace: str) -> None:
+    await kube.create(JOBS, a_job(3600), namespace)
+    await appears(kube, namespace, "job-train", seconds=20)
+    await reaches(kube, namespace, "job-train", "Running", seconds=20)
+    before = {pod["metadata"]["uid"] for pod in await pods(kube, namespace)}
+    await kube.merge_patch(TRAINING_JOBS, "job-train", {"spec": {"suspend": True}}, namespace)
+    await reaches(kube, namespace, "job-train", "Suspended", seconds=20)
+    assert (await job(kube, namespace))["spec"]["suspend"] is True
+    assert await pods(kube, namespace) == []
+    await kube.merge_patch(TRAINING_JOBS, "job-train", {"spec": {"suspend": False}}, namespace)
+    again = await reaches(kube, namespace, "job-train", "Running", seconds=20)
+    assert again["status"]["service"]["failures"] == 0
+    assert not (await job(kube, namespace))["status"].get("failed")
+    after = {pod["metadata"]["uid"] for pod in await pods(kube, namespace)}
+    assert len(after) == 2
+    assert not before & after
+
+
+async def test_a_job_that_fails_by_its_own_limit_has_failed(kube: KubeClient, namespace: str) -> None:
+    await kube.create(JOBS, a_job(1, pods=1, exit_code=3, backoffLimit=0), namespace)
+    await appears(kube, namespace, "job-train", seconds=20)
+    failed = await reaches(kube, namespace, "job-train", "Failed", seconds=20)
+    finished = next(one for one in failed["status"]["conditions"] if one["type"] == "Finished")
+    assert finished["reason"] == "OwnerFailed"
+    assert "backoff limit" in finished["message"]
+    await shows(kube, namespace, "Failed")
+
+
+async def test_a_job_that_may_not_be_preempted_waits_for_its_tenant_s_cap(kube: KubeClient, namespace: str) -> None:
+    never = a_job(3600, pods=1)
+    del never["metadata"]["annotations"]
+    await kube.create(JOBS, never, namespace)
+    await shows(kube, namespace, "Queued: NeverPreemptedCap")
+    assert (await job(kube, namespace))["spec"]["suspend"] is True
+
+
+async def test_a_job_without_gpus_is_left_alone_and_told(kube: KubeClient, namespace: str) -> None:
+    bare = a_job(1, pods=1, suspend=False)
+    del bare["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    await kube.create(JOBS, bare, namespace)
+    await shows(kube, namespace, "NotManaged")
+    assert (await job(kube, namespace))["spec"]["suspend"] is False
+    assert (await kube.list(TRAINING_JOBS, namespace))["items"] == []
