@@ -31,6 +31,9 @@ ANNOTATION_DEVICES: Final = f"{GROUP}/devices"
 ANNOTATION_EMPTY_BY: Final = f"{GROUP}/empty-by"
 """On Nodes: when no job may run there any more (RFC 3339). An administrator writes it, by `kubectl synergy drain`."""
 
+ANNOTATION_FAILURES_CLEARED: Final = f"{GROUP}/failures-cleared"
+"""On Nodes: failures of jobs until then (RFC 3339) no longer count. Written by `kubectl synergy nodes --clear`."""
+
 GATE: Final = f"{GROUP}/place"
 """Scheduling gate that a pod of ours carries until its place is really free."""
 

@@ -7,6 +7,7 @@ from synergy_api.reasons import ENTRIES, Reason
 from synergy_api.timestamps import parse_time
 from synergy_view.progress import progress_text
 from synergy_view.seen import SeenJob
+from synergy_view.top import FailingNodeRow
 from synergy_view.words import count, duration
 
 _GOOD = frozenset({"AsPlanned", "Valid", "OnTime"})
@@ -47,8 +48,9 @@ class Why:
     """What else its status complains of: a deadline, a restriction, CPU and memory that are not as planned."""
 
 
-def why(job: SeenJob, others: Iterable[SeenJob], now: float) -> Why:
-    """Explain `job`. `others` are the jobs that the user may see; times are seconds since the epoch.
+def why(job: SeenJob, others: Iterable[SeenJob], now: float, failing: Iterable[FailingNodeRow] = ()) -> Why:
+    """Explain `job`. `others` are the jobs that the user may see, `failing` the nodes that keep failing jobs. Times are
+    seconds since the epoch.
 
     A job has one reason: what the operator found wrong comes first, because nothing else helps before that is mended.
     Then follow its own suspension, its profile, its place in the queue, its start and its run.
@@ -69,7 +71,7 @@ def why(job: SeenJob, others: Iterable[SeenJob], now: float) -> Why:
         start_by_s=moment_of(entry.estimated_start_by if waits and entry is not None else None),
         ahead=_ahead(job, seen),
         holders=_holders(job, seen),
-        notes=tuple(_notes(job, reason)),
+        notes=(*_notes(job, reason), *(row.message for row in failing if waits and _compatible(job, [row.gpu_type]))),
     )
 
 

@@ -152,6 +152,10 @@ class Reason(StrEnum):
     NODE_OF_UNKNOWN_TYPE = "NodeOfUnknownType"
     INVALID_POOL = "InvalidPool"
     NO_NODES = "NoNodes"
+    NODES_RELIABLE = "NodesReliable"
+    NODE_AVOIDED = "NodeAvoided"
+    NODE_ON_TRIAL = "NodeOnTrial"
+    NODE_FAILS_JOBS = "NodeFailsJobs"
 
     IN_FORCE = "InForce"
     INVALID_POLICY = "Invalid"

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.nodes import Object, labels_of
-from synergy_api.names import ANNOTATION_EMPTY_BY, GPU_RESOURCES, LABEL_JOB, service_name
+from synergy_api.names import ANNOTATION_EMPTY_BY, ANNOTATION_FAILURES_CLEARED, GPU_RESOURCES, LABEL_JOB, service_name
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.views import read_pod
 
@@ -75,6 +75,7 @@ def trim_node(item: Object) -> dict[str, Any]:
 
 
 def _annotations(metadata: Object) -> dict[str, Any]:
-    """When the node must be empty; nothing else, as other annotations change all the time."""
-    empty_by = (metadata.get("annotations") or {}).get(ANNOTATION_EMPTY_BY)
-    return {} if empty_by is None else {"annotations": {ANNOTATION_EMPTY_BY: empty_by}}
+    """What administrators say of the node; nothing else, as other annotations change all the time."""
+    written = metadata.get("annotations") or {}
+    said = {name: written[name] for name in (ANNOTATION_EMPTY_BY, ANNOTATION_FAILURES_CLEARED) if name in written}
+    return {"annotations": said} if said else {}
