@@ -16,6 +16,9 @@ LABEL_JOB: Final = f"{GROUP}/job"
 LABEL_RUN: Final = f"{GROUP}/run"
 """The run (status.allocation.run) a pod belongs to."""
 LABEL_RANK: Final = f"{GROUP}/rank"
+LABEL_ARRAY: Final = f"{GROUP}/array"
+"""On every TrainingJob that an array makes: the array's name."""
+LABEL_ARRAY_INDEX: Final = f"{GROUP}/array-index"
 LABEL_ROLE: Final = f"{GROUP}/role"
 ROLE_WORKER: Final = "worker"
 ROLE_PROFILE: Final = "profile"
@@ -56,6 +59,11 @@ GPU_RESOURCES: Final = (RESOURCE_GPU, RESOURCE_SHARED_GPU)
 
 MAX_JOB_NAME: Final = 50
 """Longest TrainingJob name: what the operator appends must still fit a 63-character label."""
+
+
+def member_name(array: str, index: int) -> str:
+    """TrainingJob of one index of an array; the index in the name makes creating it idempotent."""
+    return f"{array}-{index}"
 
 
 def service_name(job: str) -> str:

@@ -138,6 +138,22 @@ class PublishProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateMember:
+    """Create a TrainingJob of an array."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMember:
+    """Set fields in the spec of a TrainingJob of an array."""
+
+    name: str
+    uid: str
+    spec: Manifest
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteTrainingJob:
     """Delete the TrainingJob: its time to live after its end is over."""
 
@@ -156,6 +172,8 @@ Action = (
     | CreateJob
     | DeleteJob
     | PublishProfile
+    | CreateMember
+    | ChangeMember
     | DeleteTrainingJob
 )
 

@@ -101,6 +101,7 @@ def top(jobs: Sequence[SeenJob], capacities: Sequence[NodeCapacity], now: float)
 
     Jobs on one shared GPU each count that GPU, so a type can have more GPUs given than it has.
     """
+    jobs = [job for job in jobs if not job.is_array]
     living = [job for job in jobs if not job.finished]
     by_node: dict[str, list[SeenJob]] = defaultdict(list)
     by_tenant: dict[str, list[SeenJob]] = defaultdict(list)
@@ -142,7 +143,7 @@ def gpus_given(job: SeenJob) -> dict[str, int]:
 
 def gpus_wanted(job: SeenJob) -> dict[tuple[str, ...], int]:
     """GPUs that a waiting job wants, by the types that it may use; no type means any."""
-    return {} if job.finished or job.gpus_held else {tuple(job.spec.gpu_types): job.spec.gpus}
+    return {} if job.finished or job.gpus_held or job.is_array else {tuple(job.spec.gpu_types): job.spec.gpus}
 
 
 def _holds(job: SeenJob) -> bool:

@@ -56,7 +56,7 @@ def why(job: SeenJob, others: Iterable[SeenJob], now: float, failing: Iterable[F
     Then follow its own suspension, its profile, its place in the queue, its start and its run.
     """
     reason, message, next_step = _dominant(job, now)
-    waits = not job.gpus_held and not job.finished
+    waits = not job.gpus_held and not job.finished and not job.is_array
     entry = job.status.queue
     seen = [other for other in others if other.uid != job.uid] if waits else []
     return Why(
@@ -86,6 +86,8 @@ def _dominant(job: SeenJob, now: float) -> tuple[str, str, str]:
         return reason, condition.message if condition is not None else "", ""
     if status.problem is not None:
         return status.problem.reason, status.problem.message, ""
+    if job.is_array and not job.spec.suspend:
+        return _running(job, now)
     if job.spec.suspend:
         return "Suspended", "spec.suspend holds the job", f"kubectl synergy resume {job.name} -n {job.namespace}"
     return _running(job, now) if job.gpus_held else _waiting(job, now)
@@ -109,7 +111,7 @@ def _profiling(job: SeenJob) -> tuple[str, str, str]:
 
 def _running(job: SeenJob, now: float) -> tuple[str, str, str]:
     condition = next((one for one in job.status.conditions if one.type == "Running"), None)
-    if job.phase == "Running":
+    if job.phase == "Running" and not job.is_array:
         return "Running", _place(job, now), ""
     if condition is not None and condition.message:
         return condition.reason, condition.message, ""

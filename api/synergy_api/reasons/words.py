@@ -144,6 +144,11 @@ class Reason(StrEnum):
     DEADLINE_KEPT = "DeadlineKept"
     DEADLINE_MISSED = "DeadlineMissed"
 
+    MEMBERS_OPEN = "MembersOpen"
+    MEMBER_REFUSED = "MemberRefused"
+    ALL_MEMBERS_SUCCEEDED = "AllMembersSucceeded"
+    MEMBERS_FAILED = "MembersFailed"
+
     NODES_FOUND = "NodesFound"
     AMBIGUOUS_POOL = "AmbiguousPool"
     RESERVED_TOO_LARGE = "ReservedTooLarge"

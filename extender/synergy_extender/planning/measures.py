@@ -114,7 +114,8 @@ def _measure_tenants(
     def tenant(job: JobView) -> str:
         return state.tenancy.established(job.key.namespace, job.spec.tenant).name
 
-    unfinished = Counter(tenant(job) for job in state.jobs.values() if job.status.phase not in FINISHED)
+    living = (job for job in state.jobs.values() if job.status.phase not in FINISHED and job.spec.array is None)
+    unfinished = Counter(map(tenant, living))
     held, wanted = Counter[str](), Counter[str]()
     for job in holding:
         held[tenant(job)] += job.spec.gpus

@@ -166,7 +166,7 @@ class Publisher:
 def _tenant_counts(state: ClusterState, entitled: Entitlements, now: float) -> dict[str, TenantCounts]:
     jobs = list(state.jobs.values())
     unfinished: Counter[str] = Counter(
-        entitled.by_job[job.key].tenant for job in jobs if job.status.phase not in FINISHED
+        entitled.by_job[job.key].tenant for job in jobs if job.status.phase not in FINISHED and job.spec.array is None
     )
     never = never_preempted_gpus(jobs, entitled, now)
     return {

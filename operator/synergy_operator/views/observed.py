@@ -25,6 +25,7 @@ class Observed:
     - `partners` are the worker pods of the jobs that share its GPU.
     - `references` are the other jobs of its namespace that are references, by name.
     - `named_jobs` are the jobs that it waits for, those that these wait for, and so on, by name.
+    - `members` are the jobs that it made as an array, by index.
     - `told_in` is the number of seconds after which a new reason for waiting may be written.
     """
 
@@ -41,6 +42,7 @@ class Observed:
     partners: tuple[PodView, ...] = ()
     told_in: float = 0.0
     references: tuple[JobView, ...] = ()
+    members: tuple[JobView, ...] = ()
     named_jobs: Mapping[str, JobView] = field(default_factory=dict)
 
     def pods_of(self, run: int) -> tuple[PodView, ...]:
