@@ -16,6 +16,9 @@ LABEL_JOB: Final = f"{GROUP}/job"
 LABEL_RUN: Final = f"{GROUP}/run"
 """The run (status.allocation.run) a pod belongs to."""
 LABEL_RANK: Final = f"{GROUP}/rank"
+LABEL_ARRAY: Final = f"{GROUP}/array"
+"""On every TrainingJob that an array makes: the array's name."""
+LABEL_ARRAY_INDEX: Final = f"{GROUP}/array-index"
 LABEL_ROLE: Final = f"{GROUP}/role"
 ROLE_WORKER: Final = "worker"
 ROLE_PROFILE: Final = "profile"
@@ -42,6 +45,8 @@ ANNOTATION_PREEMPTIBLE: Final = f"{GROUP}/preemptible"
 """On a managed object: with the value `true` plans may suspend it while it runs, and its work is lost."""
 ANNOTATION_STATUS: Final = f"{GROUP}/status"
 """On a managed object: the phase of its TrainingJob, and why it does not run."""
+ANNOTATION_FAILURES_CLEARED: Final = f"{GROUP}/failures-cleared"
+"""On Nodes: failures of jobs until then (RFC 3339) no longer count. Written by `kubectl synergy nodes --clear`."""
 
 GATE: Final = f"{GROUP}/place"
 """Scheduling gate that a pod of ours carries until its place is really free."""
@@ -65,6 +70,11 @@ GPU_RESOURCES: Final = (RESOURCE_GPU, RESOURCE_SHARED_GPU)
 
 MAX_JOB_NAME: Final = 50
 """Longest TrainingJob name: what the operator appends must still fit a 63-character label."""
+
+
+def member_name(array: str, index: int) -> str:
+    """TrainingJob of one index of an array; the index in the name makes creating it idempotent."""
+    return f"{array}-{index}"
 
 
 def service_name(job: str) -> str:

@@ -27,6 +27,7 @@ class _Commands(LazyGroup):
         "history": LazyCommand("synergy_cli.live.jobs.job", "history_command", "cli"),
         "logs": LazyCommand("synergy_cli.live.jobs.job", "logs_command", "cli"),
         "migrate": LazyCommand("synergy_cli.moving.migrate", "migrate_command", "cli"),
+        "nodes": LazyCommand("synergy_cli.live.cluster.failing", "nodes_command", "cli"),
         "policy": LazyCommand("synergy_cli.live.cluster.policy", "policy_command", "cli"),
         "profile": LazyCommand("synergy_cli.live.jobs.job", "profile_command", "cli"),
         "queue": LazyCommand("synergy_cli.live.jobs.queue", "queue_command", "cli"),

@@ -192,6 +192,13 @@ class AdoptOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateMember:
+    """Create a TrainingJob of an array."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
 class ShowOnOwner:
     """Write the annotation that tells the state of a managed object, and post an event on it."""
 
@@ -202,6 +209,15 @@ class ShowOnOwner:
     event: EventKind
     reason: Reason
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMember:
+    """Set fields in the spec of a TrainingJob of an array."""
+
+    name: str
+    uid: str
+    spec: Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +245,8 @@ Action = (
     | CreateJob
     | DeleteJob
     | PublishProfile
+    | CreateMember
+    | ChangeMember
     | DeleteTrainingJob
 )
 

@@ -52,7 +52,10 @@ def export(
     jobs: Iterable[SeenJob], capacities: Sequence[NodeCapacity], since_s: float, *, round_s: float = 1.0
 ) -> Export:
     """The jobs that were created since `since_s` (seconds since the epoch), by arrival (`by_arrival`)."""
-    chosen = sorted((job for job in jobs if job.created_s >= since_s), key=lambda job: (job.created_s, job.full_name))
+    chosen = sorted(
+        (job for job in jobs if job.created_s >= since_s and not job.is_array),
+        key=lambda job: (job.created_s, job.full_name),
+    )
     models: dict[str, dict[str, dict[str, Any]]] = {}
     kept: list[tuple[SeenJob, str]] = []
     notes = []

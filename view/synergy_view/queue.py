@@ -42,7 +42,7 @@ def queue(jobs: Iterable[SeenJob], now: float) -> list[QueueRow]:
 
 def waits(job: SeenJob) -> bool:
     """Whether the job is in the queue."""
-    return not job.finished and not job.gpus_held and not job.deleting
+    return not job.finished and not job.gpus_held and not job.deleting and not job.is_array
 
 
 def queue_order(job: SeenJob) -> tuple[bool, int, float, str]:

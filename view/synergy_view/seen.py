@@ -40,6 +40,11 @@ class SeenJob:
         return self.phase in FINISHED
 
     @property
+    def is_array(self) -> bool:
+        """Whether it only makes other jobs, and never holds GPUs itself."""
+        return self.spec.array is not None
+
+    @property
     def gpus_held(self) -> int:
         """GPUs that it holds now; 0 while it waits."""
         allocation = self.status.allocation

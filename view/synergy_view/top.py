@@ -3,9 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from synergy_api.cluster.failing_nodes import JobRuns, find_failing_nodes, told
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.length import total_steps
+from synergy_api.resources.scheduling_policy import FailingNodes
 from synergy_api.timestamps import parse_time
 from synergy_view.progress import metrics_text
 from synergy_view.seen import SeenJob
@@ -25,6 +28,19 @@ class NodeRow:
     memory_bytes_given: int
     open_to_new: bool
     jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingNodeRow:
+    """A node that keeps failing jobs. `retry_s` is when one job may try it, in seconds since the epoch."""
+
+    node: str
+    gpu_type: str
+    gpus: int
+    state: str
+    jobs: tuple[str, ...]
+    retry_s: float
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +101,7 @@ def top(jobs: Sequence[SeenJob], capacities: Sequence[NodeCapacity], now: float)
 
     Jobs on one shared GPU each count that GPU, so a type can have more GPUs given than it has.
     """
+    jobs = [job for job in jobs if not job.is_array]
     living = [job for job in jobs if not job.finished]
     by_node: dict[str, list[SeenJob]] = defaultdict(list)
     by_tenant: dict[str, list[SeenJob]] = defaultdict(list)
@@ -126,7 +143,7 @@ def gpus_given(job: SeenJob) -> dict[str, int]:
 
 def gpus_wanted(job: SeenJob) -> dict[tuple[str, ...], int]:
     """GPUs that a waiting job wants, by the types that it may use; no type means any."""
-    return {} if job.finished or job.gpus_held else {tuple(job.spec.gpu_types): job.spec.gpus}
+    return {} if job.finished or job.gpus_held or job.is_array else {tuple(job.spec.gpu_types): job.spec.gpus}
 
 
 def _holds(job: SeenJob) -> bool:
@@ -183,6 +200,31 @@ def node_row(capacity: NodeCapacity, jobs: Iterable[SeenJob]) -> NodeRow:
         open_to_new=capacity.schedulable,
         jobs=tuple(sorted(names)),
     )
+
+
+def failing_node_rows(
+    jobs: Iterable[SeenJob],
+    nodes: Iterable[Mapping[str, Any]],
+    capacities: Sequence[NodeCapacity],
+    options: FailingNodes,
+    now: float,
+) -> list[FailingNodeRow]:
+    """The nodes that keep failing jobs, as far as these jobs tell."""
+    runs = (JobRuns(job.full_name, job.uid, job.status) for job in jobs)
+    found = find_failing_nodes(runs, nodes, capacities, options, now)
+    return [
+        FailingNodeRow(
+            node=one.name,
+            gpu_type=one.gpu_type,
+            gpus=one.gpus,
+            state=found[one.name].state.value,
+            jobs=found[one.name].jobs,
+            retry_s=found[one.name].retry_at,
+            message=told(found[one.name]).message,
+        )
+        for one in capacities
+        if one.name in found
+    ]
 
 
 def job_row(job: SeenJob) -> JobRow:

@@ -7,6 +7,7 @@ from synergy_api.reasons import ENTRIES, Reason
 from synergy_api.timestamps import parse_time
 from synergy_view.progress import progress_text
 from synergy_view.seen import SeenJob
+from synergy_view.top import FailingNodeRow
 from synergy_view.words import count, duration
 
 _GOOD = frozenset({"AsPlanned", "Valid", "OnTime"})
@@ -47,14 +48,15 @@ class Why:
     """What else its status complains of: a deadline, a restriction, CPU and memory that are not as planned."""
 
 
-def why(job: SeenJob, others: Iterable[SeenJob], now: float) -> Why:
-    """Explain `job`. `others` are the jobs that the user may see; times are seconds since the epoch.
+def why(job: SeenJob, others: Iterable[SeenJob], now: float, failing: Iterable[FailingNodeRow] = ()) -> Why:
+    """Explain `job`. `others` are the jobs that the user may see, `failing` the nodes that keep failing jobs. Times are
+    seconds since the epoch.
 
     A job has one reason: what the operator found wrong comes first, because nothing else helps before that is mended.
     Then follow its own suspension, its profile, its place in the queue, its start and its run.
     """
     reason, message, next_step = _dominant(job, now)
-    waits = not job.gpus_held and not job.finished
+    waits = not job.gpus_held and not job.finished and not job.is_array
     entry = job.status.queue
     seen = [other for other in others if other.uid != job.uid] if waits else []
     return Why(
@@ -69,7 +71,7 @@ def why(job: SeenJob, others: Iterable[SeenJob], now: float) -> Why:
         start_by_s=moment_of(entry.estimated_start_by if waits and entry is not None else None),
         ahead=_ahead(job, seen),
         holders=_holders(job, seen),
-        notes=tuple(_notes(job, reason)),
+        notes=(*_notes(job, reason), *(row.message for row in failing if waits and _compatible(job, [row.gpu_type]))),
     )
 
 
@@ -84,6 +86,8 @@ def _dominant(job: SeenJob, now: float) -> tuple[str, str, str]:
         return reason, condition.message if condition is not None else "", ""
     if status.problem is not None:
         return status.problem.reason, status.problem.message, ""
+    if job.is_array and not job.spec.suspend:
+        return _running(job, now)
     if job.spec.suspend:
         return "Suspended", "spec.suspend holds the job", f"kubectl synergy resume {job.name} -n {job.namespace}"
     return _running(job, now) if job.gpus_held else _waiting(job, now)
@@ -107,7 +111,7 @@ def _profiling(job: SeenJob) -> tuple[str, str, str]:
 
 def _running(job: SeenJob, now: float) -> tuple[str, str, str]:
     condition = next((one for one in job.status.conditions if one.type == "Running"), None)
-    if job.phase == "Running":
+    if job.phase == "Running" and not job.is_array:
         return "Running", _place(job, now), ""
     if condition is not None and condition.message:
         return condition.reason, condition.message, ""

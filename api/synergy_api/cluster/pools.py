@@ -62,6 +62,8 @@ class NodeCapacity:
     client_thread_percent: int = 100
     """Of a GPU's threads, what MPS leaves each client, one that has the GPU alone too: the device plugin's 100 /
     replicas, whether plans may share its GPUs or not."""
+    one_at_a_time: bool = False
+    """It has failed several jobs, and takes one as a trial. It is not `schedulable` while that one is there."""
     packed: bool = False
     resource: str = RESOURCE_GPU
     """What pods ask for to get its GPUs."""

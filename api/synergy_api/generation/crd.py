@@ -12,7 +12,8 @@ from synergy_api.resources.tenant import NAME_RULES as TENANT_NAME_RULES
 from synergy_api.resources.tenant import TenantSpec
 from synergy_api.resources.tenant_status import TenantStatus
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
-from synergy_api.resources.training_job import NAME_RULES, TrainingJobSpec, TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
+from synergy_api.resources.training_job_rules import NAME_RULES
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,12 @@ KINDS: Final = (
         status=TrainingJobStatus,
         columns=(
             Column("Phase", ".status.phase", "string", "Where the job stands in its life."),
-            Column("Progress", ".status.summary['progress','start']", "string", "Steps done of all steps."),
+            Column(
+                "Progress",
+                ".status['summary','array']['progress','start']",
+                "string",
+                "Steps done of all steps; of an array its finished jobs of all.",
+            ),
             Column(
                 "GPUs",
                 ".status.summary.gpus",

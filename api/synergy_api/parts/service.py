@@ -10,6 +10,12 @@ LONGEST_EARLY: Final = 200
 """Characters of the reason that a script gives for ending training early."""
 
 
+MOST_FAILED_ON: Final = 8
+"""Nodes of one failed run at the most."""
+MOST_NODE_FAILURES: Final = 16
+"""Failures on nodes that a job keeps."""
+
+
 class RunOutcome(ApiModel):
     """How a run ended."""
 
@@ -35,7 +41,18 @@ class RunOutcome(ApiModel):
         Field(max_length=LONGEST_EARLY, description="Why the script ended training before all steps were done."),
     ] = None
     exit_code: Annotated[int | None, Field(description="Exit code of the worker that ended the run.")] = None
+    failed_on: Annotated[
+        list[str], Field(max_length=MOST_FAILED_ON, description="Nodes of the workers that failed first.")
+    ] = []
     reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
+
+
+class NodeFailure(ApiModel):
+    """A run that failed on a node."""
+
+    node: Annotated[str, Field(description="Name of the node.")]
+    run: Annotated[int, Field(ge=1, description="Number of the run.")]
+    at: Annotated[Timestamp, Field(description="When it failed.")]
 
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -70,6 +87,10 @@ class ServiceStatus(ApiModel):
     failed_at_step: Annotated[
         int | None, Field(ge=0, description="Steps in the newest checkpoint when a run last failed.")
     ] = None
+    node_failures: Annotated[
+        list[NodeFailure],
+        Field(max_length=MOST_NODE_FAILURES, description="Nodes on which its runs failed, the newest last."),
+    ] = []
     refusals: Annotated[
         int, Field(ge=0, description="Runs in a row that were refused before they began; each lengthens the wait.")
     ] = 0

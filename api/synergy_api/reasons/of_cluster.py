@@ -6,6 +6,8 @@ from synergy_api.reasons.entry import Entry, ReasonPlace
 from synergy_api.reasons.words import Reason
 
 _POOL: Final = (ReasonPlace.POOL,)
+_FAILING: Final = (ReasonPlace.POOL_NODES, ReasonPlace.NODE)
+_CLEAR: Final = "mend the node, then run kubectl synergy nodes --clear {node}"
 _POLICY: Final = (ReasonPlace.POLICY,)
 _TREE: Final = (ReasonPlace.TENANT_TREE,)
 _GUARANTEE: Final = (ReasonPlace.TENANT_GUARANTEE,)
@@ -53,6 +55,29 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         "no node carries the labels of spec.nodeSelector",
         "correct spec.nodeSelector, or label the nodes",
         event="Warning",
+    ),
+    Reason.NODES_RELIABLE: Entry((ReasonPlace.POOL_NODES,), "no node of the pool keeps failing jobs", event="Normal"),
+    Reason.NODE_AVOIDED: Entry(
+        _FAILING,
+        "{jobs} jobs failed on node {node} ({names}): it gets no job until {until}",
+        _CLEAR,
+        "The jobs failed on no other node. One job tries the node after that time. `failingNodes` of the "
+        "SchedulingPolicy says how many failures count, and for how long.",
+        "Warning",
+    ),
+    Reason.NODE_ON_TRIAL: Entry(
+        _FAILING,
+        "{jobs} jobs failed on node {node} ({names}): {trial}",
+        _CLEAR,
+        "The node takes one job. If that runs for `failingNodes.probeSeconds`, the node takes others again.",
+        "Warning",
+    ),
+    Reason.NODE_FAILS_JOBS: Entry(
+        _FAILING,
+        "{jobs} jobs failed on node {node} ({names}), and it still gets jobs",
+        "look for a cause that the nodes share, such as storage or network",
+        "As many nodes of its GPU type as `failingNodes.maxPercent` allows are avoided already.",
+        "Warning",
     ),
     Reason.TENANT_ESTABLISHED: Entry(
         (ReasonPlace.TENANT,), "{namespaces} namespaces belong to the tenant", event="Normal"

@@ -31,6 +31,19 @@ RUNS: Final[dict[Reason, Entry]] = {
         "take one of them out of spec.after",
         event="Warning",
     ),
+    Reason.MEMBERS_OPEN: Entry(
+        _R,
+        "of the {count} jobs of the array {running} run, {waiting} wait and {done} are finished",
+        means="`kubectl get tj -l kube-synergy.dev/array=NAME` lists them.",
+        event="Normal",
+    ),
+    Reason.MEMBER_REFUSED: Entry(
+        _R,
+        "the API server refuses a job of the array: {problem}",
+        "delete what has the name, or have the quota or the policy changed that refuses it",
+        "The operator tries again every 30 s. The other jobs of the array go on.",
+        "Warning",
+    ),
     Reason.WORKERS_STARTING: Entry(_R, "run {run} starts: {running} of {workers} workers run", event="Normal"),
     Reason.WORKER_WAITING: Entry(
         (ReasonPlace.RUNNING, ReasonPlace.PROFILED),
@@ -213,6 +226,15 @@ RUNS: Final[dict[Reason, Entry]] = {
         (ReasonPlace.FINISHED,),
         "{jobs} failed, and spec.after waits for success",
         "create the job anew when they have succeeded, or with until: Finished",
+        event="Warning",
+    ),
+    Reason.ALL_MEMBERS_SUCCEEDED: Entry(
+        (ReasonPlace.FINISHED,), "all {count} jobs of the array succeeded", event="Normal"
+    ),
+    Reason.MEMBERS_FAILED: Entry(
+        (ReasonPlace.FINISHED,),
+        "{failed} of the {count} jobs of the array failed: {indexes}",
+        "`kubectl synergy why NAME-INDEX` tells why",
         event="Warning",
     ),
     Reason.BACKOFF_LIMIT_EXCEEDED: Entry(

@@ -148,6 +148,11 @@ class Reason(StrEnum):
     DEADLINE_KEPT = "DeadlineKept"
     DEADLINE_MISSED = "DeadlineMissed"
 
+    MEMBERS_OPEN = "MembersOpen"
+    MEMBER_REFUSED = "MemberRefused"
+    ALL_MEMBERS_SUCCEEDED = "AllMembersSucceeded"
+    MEMBERS_FAILED = "MembersFailed"
+
     NODES_FOUND = "NodesFound"
     AMBIGUOUS_POOL = "AmbiguousPool"
     RESERVED_TOO_LARGE = "ReservedTooLarge"
@@ -156,6 +161,10 @@ class Reason(StrEnum):
     NODE_OF_UNKNOWN_TYPE = "NodeOfUnknownType"
     INVALID_POOL = "InvalidPool"
     NO_NODES = "NoNodes"
+    NODES_RELIABLE = "NodesReliable"
+    NODE_AVOIDED = "NodeAvoided"
+    NODE_ON_TRIAL = "NodeOnTrial"
+    NODE_FAILS_JOBS = "NodeFailsJobs"
 
     NOT_MANAGED = "NotManaged"
     MANAGED_STATE = "ManagedState"

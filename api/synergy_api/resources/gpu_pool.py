@@ -163,9 +163,27 @@ class GPUPoolSpec(ApiModel):
     ] = []
 
 
+class FailingNodeStatus(ApiModel):
+    """A node that keeps failing jobs."""
+
+    node: Annotated[str, Field(description="Name of the node.")]
+    state: Annotated[
+        Literal["Avoided", "Retrying", "Probing", "Reported"],
+        Field(
+            description="Avoided takes no job, Retrying takes one, Probing waits how that one fares, Reported takes "
+            "jobs because too many nodes of the type look so."
+        ),
+    ]
+    jobs: Annotated[int, Field(ge=0, description="Jobs that failed there.")]
+    retry_at: Annotated[Timestamp, Field(description="When one job may try it.")]
+
+
 class GPUPoolStatus(ApiModel):
     """What the extender sees of the pool."""
 
     nodes: Annotated[int, Field(ge=0, description="Ready nodes that the selector finds.")] = 0
     gpus: Annotated[int, Field(ge=0, description="Allocatable GPUs of these nodes.")] = 0
+    failing_nodes: Annotated[
+        list[FailingNodeStatus], Field(max_length=64, description="Nodes that keep failing jobs, by name.")
+    ] = []
     conditions: Conditions = []

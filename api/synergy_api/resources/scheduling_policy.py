@@ -142,6 +142,49 @@ class Priorities(ApiModel):
     across: bool = AS_DESCRIBED
 
 
+_RETRY_RULES: list[Any] = [
+    {
+        "rule": "self.withinSeconds >= (self.jobs + 1) * self.retrySeconds",
+        "message": "withinSeconds must be at least (jobs + 1) * retrySeconds, or a node is trusted again too early",
+        "fieldPath": ".withinSeconds",
+    }
+]
+
+
+class FailingNodes(ApiModel):
+    """When plans avoid a node on which several jobs have failed. A job that fails on several nodes counts for none."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _RETRY_RULES})
+
+    jobs: Annotated[
+        int, Field(ge=0, le=64, description="Jobs that must have failed on the node; 0 avoids no node.")
+    ] = 3
+    within_seconds: Annotated[int, Field(ge=60, le=2_592_000, description="Seconds for which a failure counts.")] = (
+        21_600
+    )
+    retry_seconds: Annotated[
+        int, Field(ge=10, le=604_800, description="Seconds after its last failure until one job tries the node.")
+    ] = 1800
+    probe_seconds: Annotated[
+        int, Field(ge=1, le=604_800, description="Seconds that this job must run until the node takes others.")
+    ] = 600
+    max_percent: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=100,
+            description="Nodes of a GPU type that are avoided at once, in percent. One of two or more always may be, "
+            "and never all.",
+        ),
+    ] = 10
+
+    @model_validator(mode="after")
+    def _long_enough(self) -> Self:
+        if self.within_seconds < (self.jobs + 1) * self.retry_seconds:
+            raise ValueError(str(_RETRY_RULES[0]["message"]))
+        return self
+
+
 _TIME_SHARING: Final[tuple[str, ...]] = get_args(TimeSharingPolicyName)
 _AGNOSTIC: Final = f"agnostic needs one of the policies {', '.join(_TIME_SHARING)}"
 _PLACEMENTS: Final = f"placementSensitive needs one of the policies {', '.join(_TIME_SHARING)}"
@@ -191,6 +234,7 @@ class SchedulingPolicySpec(ApiModel):
     preemption: Preemption = Preemption()
     priorities: Priorities = Priorities()
     profiling: Profiling = Profiling()
+    failing_nodes: FailingNodes = FailingNodes()
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
-from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.array import Array, ArrayStatus
 from synergy_api.parts.dependencies import Dependencies, MetDependencies
-from synergy_api.parts.managed import MANAGED_RULE, Managed
+from synergy_api.parts.managed import Managed
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
@@ -17,7 +17,7 @@ from synergy_api.parts.service import ServiceStatus, WorkerStatus
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
-from synergy_api.parts.template import COMMAND_RULE, TEMPLATE_SCHEMA
+from synergy_api.parts.template import TEMPLATE_SCHEMA
 from synergy_api.parts.usage import MOST_PAIRS, ReferenceMatches, ReferencePair, Traffic, UsageList
 from synergy_api.parts.waiting import (
     MOST_PREEMPTIONS,
@@ -28,46 +28,16 @@ from synergy_api.parts.waiting import (
     Restriction,
     Slo,
 )
+from synergy_api.resources.training_job_rules import ONE_END, SPEC_RULES
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
 
 
-ONE_END = (
-    "give exactly one of steps, epochs and maxRunSeconds: it says when the job is done; steps: 1 suits a program "
-    "without a training loop"
-)
-_SPEC_RULES: list[Any] = [
-    {
-        "rule": "!has(self.gpusPerWorker) || self.gpus % self.gpusPerWorker == 0",
-        "message": "gpusPerWorker must divide gpus",
-        "fieldPath": ".gpusPerWorker",
-    },
-    {
-        "rule": "has(self.gpusPerWorker) == has(oldSelf.gpusPerWorker) && "
-        "(!has(self.gpusPerWorker) || self.gpusPerWorker == oldSelf.gpusPerWorker)",
-        "message": "gpusPerWorker is fixed for the life of the job",
-        "fieldPath": ".gpusPerWorker",
-    },
-    {
-        "rule": "[has(self.steps), has(self.epochs), has(self.maxRunSeconds)].filter(given, given).size() == 1",
-        "message": ONE_END,
-        "fieldPath": ".steps",
-    },
-    {
-        "rule": "!has(self.throughput) || has(self.steps)",
-        "message": "epochs and maxRunSeconds need the library in the script: give steps with throughput",
-        "fieldPath": ".throughput",
-    },
-    MANAGED_RULE,
-    COMMAND_RULE,
-]
-
-
 class TrainingJobSpec(ApiModel):
     """What the user asks for."""
 
-    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _SPEC_RULES})
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": SPEC_RULES})
 
     gpus: Annotated[
         int,
@@ -167,6 +137,13 @@ class TrainingJobSpec(ApiModel):
     ] = "Auto"
     after: Dependencies = []
     managed: Managed | None = None
+    array: Annotated[
+        Array | None,
+        Field(
+            description="Make many jobs of this one, which differ in an index, for example for a sweep of "
+            "hyperparameters. The job itself has no workers then."
+        ),
+    ] = None
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
     backoff_limit: Annotated[
         int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")
@@ -232,7 +209,7 @@ class TrainingJobStatus(ApiModel):
     """What is.
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
-    service, metDependencies, times;
+    service, metDependencies, array, times;
     extender - allocation, queue, late, restriction, marks, estimates, preemptions (leader), progress (any replica),
     and of the summary each the texts about its own fields.
     """
@@ -250,6 +227,7 @@ class TrainingJobStatus(ApiModel):
     size_limits: SizeLimits | None = None
     service: ServiceStatus | None = None
     met_dependencies: MetDependencies = []
+    array: ArrayStatus | None = None
     start_time: Annotated[Timestamp | None, Field(description="When the job first ran.")] = None
     completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None
     allocation: Allocation | None = None
@@ -279,20 +257,3 @@ class TrainingJobStatus(ApiModel):
         command or batch size."""
         measured = self.progress.measured if self.progress is not None else []
         return [one for one in measured if one.fingerprint == self.fingerprint]
-
-
-NAME_RULES: list[Any] = [
-    {
-        "rule": "!has(self.spec.after) || self.spec.after.all(one, one.job != self.metadata.name)",
-        "message": "after must not name the job itself",
-        "fieldPath": ".spec.after",
-    },
-    {
-        "rule": f"self.metadata.name.size() <= {MAX_JOB_NAME}",
-        "message": f"metadata.name must be at most {MAX_JOB_NAME} characters: pods and a Service are named after it",
-    },
-    {
-        "rule": "!self.metadata.name.contains('.')",
-        "message": "metadata.name must have no dot: pods and a Service are named after it",
-    },
-]

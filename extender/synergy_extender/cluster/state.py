@@ -9,6 +9,7 @@ from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.cluster.priority_classes import PriorityClasses
 from synergy_api.cluster.slices import DeviceKey
 from synergy_api.cluster.tenancy import Tenancy
+from synergy_core.selection.failing_nodes import FailingNode
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.quota_views import QuotaView
 from synergy_extender.cluster.views import JobView, Key
@@ -31,6 +32,8 @@ class ClusterState:
     priority_class: str = ""
     """The priority class of pods whose template names none."""
     tenancy: Tenancy = field(default_factory=Tenancy)
+    failing: Mapping[str, FailingNode] = field(default_factory=dict)
+    """Nodes that keep failing jobs; `capacities` takes them into account."""
     classes: PriorityClasses = field(default_factory=PriorityClasses)
     claimed: Set[DeviceKey] = frozenset()
     """The devices of DRA that claims hold, those of our workers included."""

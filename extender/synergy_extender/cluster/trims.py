@@ -10,7 +10,7 @@ from synergy_api.cluster.pool import Pool, offered_amounts
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.cluster.slices import held_devices, read_slice
 from synergy_api.devices import is_extended
-from synergy_api.names import ANNOTATION_EMPTY_BY, GPU_RESOURCES, LABEL_JOB, service_name
+from synergy_api.names import ANNOTATION_EMPTY_BY, ANNOTATION_FAILURES_CLEARED, GPU_RESOURCES, LABEL_JOB, service_name
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.views import read_pod
 
@@ -94,9 +94,10 @@ def _offered(node: Object, gpu_resources: Sequence[str], pool: Pool | None = Non
 
 
 def _annotations(metadata: Object) -> dict[str, Any]:
-    """When the node must be empty; nothing else, as other annotations change all the time."""
-    empty_by = (metadata.get("annotations") or {}).get(ANNOTATION_EMPTY_BY)
-    return {} if empty_by is None else {"annotations": {ANNOTATION_EMPTY_BY: empty_by}}
+    """What administrators say of the node; nothing else, as other annotations change all the time."""
+    written = metadata.get("annotations") or {}
+    said = {name: written[name] for name in (ANNOTATION_EMPTY_BY, ANNOTATION_FAILURES_CLEARED) if name in written}
+    return {"annotations": said} if said else {}
 
 
 def allocatable(

@@ -65,7 +65,7 @@ def decide(
     ledger = Ledger(state.allocatable, state.pods, assumed)
     quotas = FreeQuotas(state)
     drafts = {key: Draft.of(job) for key, job in state.jobs.items()}
-    usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
+    usable = {capacity.name for capacity in state.capacities if capacity.schedulable or capacity.one_at_a_time}
     kept = dict(reserved or {})
     order = ByOrder(drafts.values(), state, assumed, kept)
     unstarted = unstarted_since or {}
@@ -124,6 +124,7 @@ def _follow(
     chosen = {place.job: place for place in result.plan.allocations}
     capacities = {capacity.name: capacity for capacity in state.capacities}
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
+    on_trial = {capacity.name for capacity in state.capacities if capacity.one_at_a_time}
     moving = movers(chosen, state) if result.mode == "round" else frozenset()
     promoted = frozenset(result.plan.promoted)
     isolated = {entry.job: entry for entry in result.plan.isolated} if result.mode == "round" else {}
@@ -149,6 +150,7 @@ def _follow(
                         profile = _purpose(draft) == "Profile"
                         if quotas.take(draft.job, shares_of(place, capacities), profile=profile):
                             _enter(draft, moment, place, capacities)
+                            usable -= on_trial.intersection(share.node for share in place.workers)
                         else:
                             kept[key] = place
             case _:

@@ -55,6 +55,12 @@ class JobMetrics:
             "Planned speed over the speed at the GPU-proportional share: mean of the running jobs, weighted by GPUs.",
             registry=registry,
         )
+        self.failing_nodes = Gauge(
+            "kube_synergy_failing_nodes",
+            "Nodes that keep failing jobs, by state: avoided, retrying, probing or reported.",
+            ["state"],
+            registry=registry,
+        )
         self.late = Gauge(
             "kube_synergy_late_jobs", "Jobs that will miss their deadline as things stand.", registry=registry
         )

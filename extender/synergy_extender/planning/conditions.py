@@ -3,25 +3,34 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from synergy_api.base import Condition
+from synergy_api.cluster.failing_nodes import told
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pool import PoolProblem
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.gpu_pool import GPUPoolStatus
+from synergy_api.resources.gpu_pool import FailingNodeStatus, GPUPoolStatus
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
+from synergy_api.timestamps import format_time
 from synergy_core.model.answer import SharesFrom
+from synergy_core.selection.failing_nodes import FailingNode
 from synergy_extender.condition import before, condition
 from synergy_extender.planning.policy import PolicyInForce
 
 SCHEMAS_CURRENT = "SchemasCurrent"
 """Set on the policy in force while the served schemas lack a field that the extender writes."""
+NODES_RELIABLE = "NodesReliable"
+_MOST_FAILING = 64
 _MOST_MESSAGES = 16
 """In the condition of a pool. A condition has room for 32,768 characters."""
 _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", "isolated": "Isolated"}
 
 
 def pool_statuses(
-    objects: Iterable[Object], capacities: Sequence[NodeCapacity], problems: Sequence[PoolProblem], now: float
+    objects: Iterable[Object],
+    capacities: Sequence[NodeCapacity],
+    problems: Sequence[PoolProblem],
+    now: float,
+    failing: Mapping[str, FailingNode] | None = None,
 ) -> dict[str, GPUPoolStatus]:
     """The status of each pool whose written one is not so already."""
     changed: dict[str, GPUPoolStatus] = {}
@@ -31,11 +40,31 @@ def pool_statuses(
         found = [problem.finding for problem in problems if name in problem.pools]
         words = _told(list(dict.fromkeys(finding.message for finding in found)))
         finding = Finding(found[0].reason, words) if found else say(Reason.NODES_FOUND)
-        verdict = condition(item, finding, holds=not found, now=now)
-        status = GPUPoolStatus(nodes=len(own), gpus=sum(c.gpus for c in own), conditions=[verdict])
+        bad = [failing[one.name] for one in own if one.name in failing] if failing else []
+        status = GPUPoolStatus(
+            nodes=len(own),
+            gpus=sum(c.gpus for c in own),
+            failing_nodes=[_failing_status(one) for one in bad[:_MOST_FAILING]],
+            conditions=[condition(item, finding, holds=not found, now=now), *_reliable(item, bad, now)],
+        )
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed
+
+
+def _failing_status(one: FailingNode) -> FailingNodeStatus:
+    at = format_time(round(one.retry_at))
+    return FailingNodeStatus(node=one.node, state=one.state.value, jobs=len(one.jobs), retry_at=at)
+
+
+def _reliable(item: Object, bad: Sequence[FailingNode], now: float) -> list[Condition]:
+    """The condition, which only pools have of which a node has failed jobs."""
+    if not bad and before(item, NODES_RELIABLE) is None:
+        return []
+    found = [told(one) for one in bad]
+    words = _told([one.message for one in found])
+    finding = Finding(found[0].reason, words) if found else say(Reason.NODES_RELIABLE)
+    return [condition(item, finding, holds=not found, now=now, kind=NODES_RELIABLE)]
 
 
 def _told(messages: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from synergy_core.explain.preemptions import preemptions
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import decide
@@ -32,6 +33,7 @@ from synergy_extender.planning.unwritten import Unwritten
 from synergy_extender.planning.wake import next_wake
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_extender.rounds import Moment, Rounds, Timetable
+from synergy_extender.snapshot.failing import without_failing_nodes
 from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.tenants.planned import tenants_of
 from synergy_kube import KubeClient
@@ -103,11 +105,6 @@ class PlanningLoop:
     def policy(self) -> PolicyInForce:
         """The policy in force."""
         return with_prices(policy_in_force(self._cache.policy, self._policy), self._policy, self._cache.capacities())
-
-    @property
-    def tenants(self) -> tuple[core.Tenant, ...]:
-        """Those that the policy in force names."""
-        return tenants_of(policy_in_force(self._cache.policy, self._policy).spec)
 
     @property
     def leaving_s(self) -> float:
@@ -198,7 +195,7 @@ class PlanningLoop:
         now = self._clock()
         decision = await self._compute(
             decide,
-            self._cache.state(),
+            self._state(now),
             Moment(now, rounds, index),
             result,
             self._cache.assumed.copy(),
@@ -222,6 +219,9 @@ class PlanningLoop:
         self._reserved, timetable.planned = decision.reserved, index
         await self._afterwards()
 
+    def _state(self, now: float) -> ClusterState:
+        return without_failing_nodes(self._cache.state(), self._policy.spec.failing_nodes, now)
+
     async def _compute(self, step: Callable[..., T], *args: Any, **more: Any) -> T:
         """A step of the pass, in a thread, and its time."""
         begun = time.perf_counter()
@@ -239,7 +239,7 @@ class PlanningLoop:
             self._timetable.planned = self._timetable.rounds.due(now)
 
     async def _plan(self, mode: Mode, index: int, now: float) -> PlanResult | None:
-        state, left_out = self._cache.state(), self._unwritten.out_of_plans()
+        state, left_out = self._state(now), self._unwritten.out_of_plans()
         built = await self._compute(
             build_snapshot,
             state,
@@ -280,7 +280,8 @@ class PlanningLoop:
 
     async def _afterwards(self) -> None:
         """What no worker waits for."""
-        now, state = self._clock(), self._cache.state()
+        now = self._clock()
+        state = self._state(now)
         unadmitted = [key for key, job in state.jobs.items() if _unadmitted(job.status.allocation)]
         self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
         self._unstarted.note(state.jobs.values(), state.pods, self._cache.assumed, now)

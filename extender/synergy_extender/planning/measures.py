@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from synergy_api.resources.training_job import FINISHED
+from synergy_core.selection.failing_nodes import FailingState
 from synergy_extender.cluster.measured_speeds import errors_of_estimates
 from synergy_extender.cluster.revocation import rule_of
 from synergy_extender.cluster.run_state import RunState, open_run, run_state, waiting_seconds
@@ -36,9 +37,16 @@ def measure(metrics: Metrics, state: ClusterState, now: float) -> None:
     _measure_tenants(metrics.jobs, state, waiting, holding, now)
     _measure_gpus(metrics.jobs, state, holding)
     metrics.planning.estimated_speeds.set(sum(len(job.status.estimates or ()) for job in jobs))
+    _measure_failing(metrics.jobs, state)
     errors = [error for job in jobs for error in errors_of_estimates(job)]
     metrics.planning.estimate_error.set(sum(errors) / len(errors) if errors else 0.0)
     _measure_pairs(metrics.planning, jobs)
+
+
+def _measure_failing(metrics: JobMetrics, state: ClusterState) -> None:
+    counts = Counter(failing.state.value for failing in state.failing.values())
+    for word in FailingState:
+        metrics.failing_nodes.labels(word.value.lower()).set(counts[word.value])
 
 
 def _measure_pairs(metrics: PlanningMetrics, jobs: Sequence[JobView]) -> None:
@@ -106,7 +114,8 @@ def _measure_tenants(
     def tenant(job: JobView) -> str:
         return state.tenancy.established(job.key.namespace, job.spec.tenant).name
 
-    unfinished = Counter(tenant(job) for job in state.jobs.values() if job.status.phase not in FINISHED)
+    living = (job for job in state.jobs.values() if job.status.phase not in FINISHED and job.spec.array is None)
+    unfinished = Counter(map(tenant, living))
     held, wanted = Counter[str](), Counter[str]()
     for job in holding:
         held[tenant(job)] += job.spec.gpus

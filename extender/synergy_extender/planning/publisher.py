@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from synergy_api.cluster.failing_nodes import told
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pools import pool_problems
 from synergy_api.names import MANAGER_PLAN
@@ -75,7 +76,7 @@ class Publisher:
         pools, policies = self._cache.objects("gpupools"), self._cache.objects("schedulingpolicies")
         policy = replace(policy, history=_history(policies, state, policy))
         problems = [*self._cache.pool_problems, *found]
-        for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now)):
+        for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now, state.failing)):
             await self._write(GPU_POOLS, item, pool, now)
         for item, verdict in _with(
             policies, policy_statuses(policies, policy, now, shares_from, told_all(self._client.undeclared))
@@ -165,7 +166,7 @@ class Publisher:
 def _tenant_counts(state: ClusterState, entitled: Entitlements, now: float) -> dict[str, TenantCounts]:
     jobs = list(state.jobs.values())
     unfinished: Counter[str] = Counter(
-        entitled.by_job[job.key].tenant for job in jobs if job.status.phase not in FINISHED
+        entitled.by_job[job.key].tenant for job in jobs if job.status.phase not in FINISHED and job.spec.array is None
     )
     never = never_preempted_gpus(jobs, entitled, now)
     return {
@@ -190,7 +191,8 @@ def _history(policies: Iterable[Object], state: ClusterState, policy: PolicyInFo
 
 def _of_no_object(state: ClusterState, policy: PolicyInForce) -> dict[Subject, Finding]:
     """What nodes say wrongly of themselves, and the policy that is not there."""
-    found = {
+    found = {Subject(NODES, name, name): told(failing) for name, failing in state.failing.items()}
+    found |= {
         # Kubernetes itself puts a node's name in place of its uid where events tell of it
         Subject(NODES, capacity.name, capacity.name): capacity.problem.finding
         for capacity in state.capacities

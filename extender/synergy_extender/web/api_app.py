@@ -11,7 +11,6 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
 from synergy_api.timestamps import format_time
-from synergy_core.model.snapshot import Tenant
 from synergy_core.model.snapshot_format import plan_document, snapshot_document
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import Key
@@ -21,9 +20,9 @@ from synergy_extender.leases.review_turns import BusyError
 from synergy_extender.leases.service import LeaseService, NotReadyError, NoWorkerError, TokenRefusedError
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
+from synergy_extender.planning.future import planned_snapshot
 from synergy_extender.planning.last_plan import LastPlan
-from synergy_extender.rounds import Rounds
-from synergy_extender.snapshot.snapshot import build_snapshot
+from synergy_extender.planning.policy import PolicyInForce
 from synergy_service.limits import App, LimitBody
 
 _MOST_BYTES = 64 << 10
@@ -56,9 +55,7 @@ class ApiParts:
         reviewer: Reviewer,
         metrics: Metrics,
         *,
-        rounds: Callable[[], Rounds],
-        tenants: Callable[[], tuple[Tenant, ...]],
-        leaving_s: Callable[[], float],
+        policy: Callable[[], PolicyInForce],
         last_plan: Callable[[], LastPlan | None],
         leader: Callable[[], str],
         clock: Callable[[], float],
@@ -67,9 +64,7 @@ class ApiParts:
         self.leases = leases
         self.reviewer = reviewer
         self.metrics = metrics
-        self.rounds = rounds
-        self.tenants = tenants
-        self.leaving_s = leaving_s
+        self.policy = policy
         self.last_plan = last_plan
         self.leader = leader
         self.clock = clock
@@ -159,15 +154,7 @@ def _snapshot(parts: ApiParts) -> Callable[..., Any]:
     async def snapshot(mode: Literal["round", "fill"] = "round") -> JSONResponse:
         if not parts.cache.synced:
             raise HTTPException(503, "this replica has not read the cluster yet")
-        built = await asyncio.to_thread(
-            build_snapshot,
-            parts.cache.state(),
-            mode=mode,
-            now=parts.clock(),
-            round_s=parts.rounds().seconds,
-            tenants=parts.tenants(),
-            leaving_s=parts.leaving_s(),
-        )
+        built = await asyncio.to_thread(planned_snapshot, parts.cache.state(), parts.policy(), mode, parts.clock())
         return JSONResponse(snapshot_document(built.snapshot))
 
     return snapshot

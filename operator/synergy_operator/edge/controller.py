@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from synergy_api.generation.crd import schema_of
-from synergy_api.names import LABEL_JOB, ROLE_WORKER
+from synergy_api.names import LABEL_JOB, ROLE_WORKER, member_name
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_api.resources.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector
@@ -186,6 +186,7 @@ class Controller:
                 if pod.role == ROLE_WORKER
             ),
             references=self._references.beside(key),
+            members=self._members(job),
             named_jobs=reachable(job, lambda name: self._jobs.get((key[0], name))),
             told_in=self._waiting_turns.turn_in(key, wanted=wants_to_tell(job.status)),
         )
@@ -200,6 +201,12 @@ class Controller:
         if not actions.todo:
             return actions.requeue_after
         return _REPEAT_SECONDS if repeated else 0.0
+
+    def _members(self, job: JobView) -> tuple[JobView, ...]:
+        """The jobs that it made, if it is an array."""
+        array = job.spec.array if job.spec is not None else None
+        named = (self._jobs.get((job.namespace, member_name(job.name, i))) for i in range(array.count if array else 0))
+        return tuple(one for one in named if one is not None and one.array_uid == job.uid)
 
     def _trim_job(self, item: Object) -> Object:
         """The view of a TrainingJob instead of its JSON.
@@ -221,11 +228,16 @@ class Controller:
         """A TrainingJob was created, changed or deleted. A job that does not parse keeps the last view."""
         if change.new is None:
             self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
+            gone: JobView | None = (change.old or {}).get(VIEW)
+            if gone is not None and gone.array:
+                self._queue.add((gone.namespace, gone.array))
         else:
             view: JobView | None = change.new.get(VIEW)
             before = self._jobs.get(change.key)
             if view is not None and self._jobs.keep(view) and not only_progress(before, view):
                 self._queue.add(change.key)
+                if view.array and (before is None or before.status.phase != view.status.phase):
+                    self._queue.add((view.namespace, view.array))
         self._update_indexes(change.key)
         self._owners.job_changed((change.new or change.old or {}).get(VIEW))
 

@@ -17,9 +17,11 @@ from synergy_kube.resources import EVENTS, SECRETS, SERVICES, THROUGHPUT_PROFILE
 from synergy_operator.actions import (
     Action,
     ApplyStatus,
+    ChangeMember,
     ClaimPod,
     ConfirmUnbound,
     CreateJob,
+    CreateMember,
     CreatePod,
     DeleteJob,
     DeletePod,
@@ -39,6 +41,7 @@ from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.managed.writer import OwnerWriter
+from synergy_operator.edge.member_writer import MemberWriter
 from synergy_operator.edge.pod_writer import PodWriter
 from synergy_operator.edge.refused_starts import REFUSED, NameTakenError, RefusedStarts
 from synergy_operator.edge.work_queue import TryAgain
@@ -82,6 +85,7 @@ class Executor:
         self._pod_writer = PodWriter(
             client, pods=pods, batch_jobs=batch_jobs, refusals=refusals, refused=self._refused, clock=clock
         )
+        self._members = MemberWriter(client, jobs, refusals, clock)
         self._pod_events = pod_events
         self._clock = clock
         self._reported_refused: dict[tuple[str, str], str] = {}
@@ -102,6 +106,8 @@ class Executor:
             CreateJob: self._pod_writer.create_job,
             DeleteJob: self._pod_writer.delete_job,
             PublishProfile: self._publish,
+            CreateMember: self._members.create,
+            ChangeMember: self._members.change,
             DeleteTrainingJob: self._delete_training_job,
         }
 

@@ -28,6 +28,7 @@ from synergy_operator.conditions import (
     yes,
 )
 from synergy_operator.job import oversize, ttl
+from synergy_operator.job.array import reconcile_array
 from synergy_operator.job.cleanup import deleted_job, leftovers
 from synergy_operator.job.deadline import on_time, seconds_left, still_applies
 from synergy_operator.job.dependencies import Dependencies, dependencies
@@ -85,6 +86,8 @@ def reconcile(observed: Observed, now: float) -> Actions:
         return _after_the_end(observed, now)
     if job.spec is None:
         return _unreadable(observed, problem, now)
+    if job.spec.array is not None:
+        return reconcile_array(observed, job.spec, job.spec.array, problem, now)
     return _actions_of(observed, job.spec, _decide(observed, job.spec, problem, now), now)
 
 

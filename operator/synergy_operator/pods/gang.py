@@ -174,6 +174,7 @@ def identity(job: JobView, spec: TrainingJobSpec, run: int) -> dict[str, str]:
         "SYNERGY_NAMESPACE": job.namespace,
         "SYNERGY_JOB_UID": job.uid,
         "SYNERGY_RUN": str(run),
+        **({"SYNERGY_ARRAY_INDEX": str(job.index)} if job.index is not None else {}),
         **_length(job, spec),
     }
 

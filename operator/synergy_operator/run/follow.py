@@ -89,12 +89,12 @@ def _bring_up(run: OpenRun) -> RunStep:
     slow = [pod for pod in run.pods if pod.node and pod.main.started_at is None and not pod.terminal]
     slow_wait = min((CREATE_SECONDS - (run.now - ungated_at(pod)) for pod in slow), default=None)
     if blocked and start_wait is not None and start_wait <= 0:
-        return end_run(run, "Failed", blocked[0][1])
+        pod, finding = blocked[0]
+        return end_run(run, "Failed", finding, "" if finding.reason is Reason.IMAGE_NOT_PULLED else pod.node)
     if slow and slow_wait is not None and slow_wait <= 0:
         problem = f"its containers do not exist after {int(CREATE_SECONDS)} s, the pod's events show what they wait for"
-        return end_run(
-            run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem)
-        )
+        finding = say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem)
+        return end_run(run, "Failed", finding, slow[0].node)
     read_wait = earliest(*(wait for _, wait in reads))
     size_wait = next_bounds_change(run.size_limits, run.pods, run.now)
     wait = earliest(bind_wait, start_wait, slow_wait, read_wait, size_wait, straggler_wait(run.pods, run.now))

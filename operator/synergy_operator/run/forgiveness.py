@@ -1,10 +1,13 @@
-"""Failures that no longer count against backoffLimit, because the job has trained successfully since."""
+"""What failures leave in a job's accounting: the nodes where they happened, and what counts against backoffLimit.
+
+A failure no longer counts once the job has trained successfully since.
+"""
 
 from typing import Final
 
 from synergy_api.parts.progress import Progress
-from synergy_api.parts.service import RunOutcome, ServiceStatus
-from synergy_api.timestamps import parse_time
+from synergy_api.parts.service import MOST_NODE_FAILURES, NodeFailure, RunOutcome, ServiceStatus
+from synergy_api.timestamps import format_time, parse_time
 
 HEALTHY_SECONDS: Final = 600.0
 """A shorter run forgives nothing. A job that fails again and again must fail for good."""
@@ -28,8 +31,16 @@ def forgiven(service: ServiceStatus, run: int, progress: Progress | None, ended:
     return service.model_copy(update={"forgiven": service.failures, "failed_at_step": None})
 
 
-def noted_failure(accounting: ServiceStatus, outcome: RunOutcome, progress: Progress | None) -> ServiceStatus:
-    """The accounting of a closed run, with the checkpoint at which it failed, if it failed."""
-    if outcome.outcome != "Failed":
-        return accounting
-    return accounting.model_copy(update={"failed_at_step": progress.checkpoint_steps if progress is not None else 0})
+def noted_failure(
+    accounting: ServiceStatus, outcome: RunOutcome, progress: Progress | None, ended: float
+) -> ServiceStatus:
+    """The accounting of a run that was closed at `ended` (Unix seconds): with the checkpoint at which it failed, if it
+    failed, and the nodes on which it did."""
+    noted: dict[str, object] = {}
+    if outcome.outcome == "Failed":
+        noted["failed_at_step"] = progress.checkpoint_steps if progress is not None else 0
+    if outcome.failed_on:
+        at = format_time(ended)
+        new = [NodeFailure(node=node, run=outcome.run, at=at) for node in outcome.failed_on]
+        noted["node_failures"] = [*accounting.node_failures, *new][-MOST_NODE_FAILURES:]
+    return accounting.model_copy(update=noted) if noted else accounting

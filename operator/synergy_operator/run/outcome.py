@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, Final
 
 from synergy_api.parts.progress import Progress
-from synergy_api.parts.service import LONGEST_EARLY, RunOutcome
+from synergy_api.parts.service import LONGEST_EARLY, MOST_FAILED_ON, RunOutcome
 from synergy_api.quantity import format_bytes
 from synergy_api.reasons import Finding, Reason, say
 from synergy_operator.pods.gang import GangWorker
@@ -21,6 +21,8 @@ STRAGGLER_SECONDS: Final = 30.0
 _KILLED: Final = 137
 """Exit code of a process that SIGKILL ended, for example after its grace period."""
 _NEVER_RAN: Final = ("StartError", "ContainerCannotRun")
+_DEVICES_REFUSED: Final = "UnexpectedAdmissionError"
+"""The kubelet's reason for a pod whose devices the node could not give. Others are of pods that came first."""
 
 
 def natural_end(
@@ -38,11 +40,15 @@ def natural_end(
     blamed = [rank for rank, pod in sorted(found.items()) if states[rank] is WorkerState.FAILED and _checkpoint(pod)]
     if failed is not None:
         failed = blamed[0] if blamed else failed
-        return _lost_with_node(run, found, states, cluster) or _failed(run, found[failed])
+        ended = _lost_with_node(run, found, states, cluster) or _failed(run, found[failed])
+        return _on(ended, _failed_on(found, states, failed, alone=bool(blamed)))
     refused = _first(states, WorkerState.REFUSED)
     if refused is not None:
-        problem = found[refused].message or found[refused].reason
-        return _outcome(run, "Evicted", say(Reason.WORKER_REFUSED, run=run, rank=refused, problem=problem))
+        pod = found[refused]
+        ended = _outcome(
+            run, "Evicted", say(Reason.WORKER_REFUSED, run=run, rank=refused, problem=pod.message or pod.reason)
+        )
+        return _on(ended, [pod.node] if pod.reason == _DEVICES_REFUSED else [])
     lost = _first(states, WorkerState.LOST)
     if lost is not None or missing:
         rank = missing[0] if lost is None else lost
@@ -159,6 +165,31 @@ def _failed(run: int, pod: PodView) -> RunOutcome:
         facts = {"exit_code": main.exit_code, "problem": problem, "pod": pod.name}
         finding = say(Reason.WORKER_FAILED, run=run, rank=pod.rank, **facts)
     return _outcome(run, "Failed", finding, main.exit_code)
+
+
+def _failed_on(
+    found: Mapping[int, PodView], states: Mapping[int, WorkerState], failed: int, *, alone: bool
+) -> list[str]:
+    """The nodes of the workers that failed first. The others of a gang fail because these did."""
+    first = found[failed]
+    if first.main.reason == "OOMKilled":
+        return []  # its own limit, which it has on every node
+    if alone or first.main.finished_at is None:
+        return [first.node]
+    ends = {
+        rank: pod.main.finished_at
+        for rank, pod in found.items()
+        if states[rank] is WorkerState.FAILED and pod.main.finished_at is not None
+    }
+    earliest = min(ends.values())
+    return sorted({found[rank].node for rank, end in ends.items() if end == earliest})
+
+
+def _on(outcome: RunOutcome, nodes: Iterable[str]) -> RunOutcome:
+    """The outcome with the nodes on which it failed. A lost node is Kubernetes' to report."""
+    lost = reason_of(outcome).reason is Reason.WORKER_LOST
+    failed_on = [] if lost else [node for node in nodes if node][:MOST_FAILED_ON]
+    return outcome.model_copy(update={"failed_on": failed_on}) if failed_on else outcome
 
 
 def _checkpoint(pod: PodView) -> tuple[str, str] | None:

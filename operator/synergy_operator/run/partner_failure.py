@@ -70,5 +70,5 @@ def attribute_failure(
     pod = failed[0]
     facts = {"run": outcome.run, "rank": pod.rank, "exit_code": outcome.exit_code, "partner": partner}
     finding = say(Reason.PARTNER_FAILED, **facts)
-    charged = {"outcome": "Evicted", "reason": reason_text(finding)}
+    charged = {"outcome": "Evicted", "reason": reason_text(finding), "failed_on": []}
     return FailureAttribution(outcome.model_copy(update=charged))

@@ -24,14 +24,15 @@ ENDING_SECONDS: Final = 10.0
 EVICTED: Final = "Evicted"
 
 
-def end_run(run: OpenRun, outcome: str, finding: Finding) -> RunStep:
-    """The first step of the end of a run, for this reason."""
-    return take_down(run, run_outcome(run, outcome, finding))
+def end_run(run: OpenRun, outcome: str, finding: Finding, failed_on: str = "") -> RunStep:
+    """The first step of the end of a run, for this reason. `failed_on` is the node that could not start it."""
+    return take_down(run, run_outcome(run, outcome, finding, failed_on))
 
 
-def run_outcome(run: OpenRun, outcome: str, finding: Finding) -> RunOutcome:
+def run_outcome(run: OpenRun, outcome: str, finding: Finding, failed_on: str = "") -> RunOutcome:
     """The outcome of a run, for this reason."""
-    found = {"run": run.number, "outcome": outcome, "reason": reason_text(finding)}
+    nodes = [failed_on] if failed_on else []
+    found = {"run": run.number, "outcome": outcome, "reason": reason_text(finding), "failed_on": nodes}
     return RunOutcome.model_validate(found)
 
 
@@ -64,7 +65,7 @@ def closed(run: OpenRun, outcome: RunOutcome) -> RunStep:
     progress = run.observed.job.status.progress
     service = forgiven(run.service, run.number, progress, ended)
     accounting = close_run(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
-    accounting = noted_failure(accounting, outcome, progress)
+    accounting = noted_failure(accounting, outcome, progress, ended)
     unseen = _unseen_until(run)
     if unseen is not None:
         accounting = not_before(accounting, unseen)

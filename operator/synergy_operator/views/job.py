@@ -7,12 +7,14 @@ from typing import Any, Final
 import msgspec
 from pydantic import ValidationError
 
+from synergy_api.names import API_VERSION, LABEL_ARRAY_INDEX
 from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_operator.views.metadata import Object, controller_uid
 
 MOST_OBJECT_BYTES: Final = 1 << 20
 """Limit for a TrainingJob as JSON. The API server stores about 1.5 MB, and the status needs room to grow."""
+_MOST_DIGITS: Final = 3
 _FOR_PEOPLE: Final = "summary"
 """Texts of the extender about its own fields. They change with the progress, and no decision follows from them."""
 _ESTIMATES: Final = ("estimatedStart", "estimatedStartBy")
@@ -37,6 +39,11 @@ class JobView:
     """The object is so large that its status may no longer fit."""
     controller: str = ""
     """The uid of the object that it belongs to; empty if it has none."""
+    array: str = ""
+    """Name of the array that made it."""
+    array_uid: str = ""
+    index: int | None = None
+    """Its index there."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -89,7 +96,18 @@ def read_job(item: Object) -> JobView:
         status=status,
         controller=controller_uid(metadata),
         too_large=len(msgspec.json.encode(item)) > MOST_OBJECT_BYTES,
+        **_membership(metadata),
     )
+
+
+def _membership(metadata: Object) -> dict[str, Any]:
+    """The array that controls the job, and its index; nothing for other jobs, whatever their labels say."""
+    index = (metadata.get("labels") or {}).get(LABEL_ARRAY_INDEX, "")
+    for owner in metadata.get("ownerReferences") or ():
+        ours = owner.get("kind") == "TrainingJob" and owner.get("apiVersion") == API_VERSION
+        if ours and owner.get("controller") and index.isdecimal() and len(index) <= _MOST_DIGITS:
+            return {"array": owner["name"], "array_uid": owner["uid"], "index": int(index)}
+    return {}
 
 
 def _read_spec(spec: Object) -> tuple[TrainingJobSpec | None, str]:

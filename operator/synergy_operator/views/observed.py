@@ -27,6 +27,7 @@ class Observed:
     - `references` are the other jobs of its namespace that are references, by name.
     - `named_jobs` are the jobs that it waits for, those that these wait for, and so on, by name.
     - `owner` is the object that the job starts and stops (spec.managed), `unclaimed` its pods that no run has yet.
+    - `members` are the jobs that it made as an array, by index.
     - `told_in` is the number of seconds after which a new reason for waiting may be written.
     """
 
@@ -43,6 +44,7 @@ class Observed:
     partners: tuple[PodView, ...] = ()
     told_in: float = 0.0
     references: tuple[JobView, ...] = ()
+    members: tuple[JobView, ...] = ()
     named_jobs: Mapping[str, JobView] = field(default_factory=dict)
     owner: OwnerView | None = None
     unclaimed: tuple[PodView, ...] = ()

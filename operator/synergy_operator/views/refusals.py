@@ -21,6 +21,14 @@ class RefusedResize:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedMember:
+    """A TrainingJob of an array that the API server refused, with its message and the Unix time."""
+
+    message: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Refusals:
     """What the API server has refused since the operator started.
 
@@ -36,3 +44,5 @@ class Refusals:
     invalid: bool = False
     reason: Reason = Reason.POD_REFUSED
     resizes: Mapping[str, RefusedResize] = field(default_factory=dict)
+    member: RefusedMember | None = None
+    """Of an array: the last refusal, until a member was made since."""

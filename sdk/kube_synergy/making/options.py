@@ -25,6 +25,10 @@ class JobOptions(TypedDict, total=False):
     """Tenant that it counts for."""
     after: Sequence[str]
     """Names of jobs of the same namespace that must succeed before; `spec` can say more of each."""
+    array: int
+    """Jobs to make of this one. Each has its index in SYNERGY_ARRAY_INDEX."""
+    max_parallel: int
+    """Of these, how many exist unfinished at a time; by default all."""
     profile: Literal["Auto", "Sweep", "Skip"]
     """`Skip` schedules it at the GPU-proportional share, without profile runs; `Auto` by default."""
     checkpoints: str

@@ -108,10 +108,18 @@ def _spec(program: Program, name: str, claim: str | None, options: JobOptions) -
         ("gpuTypes", list(options.get("gpu_types") or ())),
         ("tenant", options.get("tenant")),
         ("after", [{"job": name} for name in options.get("after") or ()]),
+        ("array", _array(options)),
         ("profile", {"mode": options["profile"]} if options.get("profile", "Auto") != "Auto" else None),
         ("template", {"spec": {"containers": [container], "volumes": volumes}}),
     )
     return {key: value for key, value in fields if value not in (None, "", [])}
+
+
+def _array(options: JobOptions) -> Object | None:
+    count, most = options.get("array"), options.get("max_parallel")
+    if most is not None and count is None:
+        raise InvalidJobError("max_parallel: it belongs to array; give both")
+    return None if count is None else {"count": count, **({} if most is None else {"maxParallel": most})}
 
 
 def _claim(name: str, size: str) -> Object:

@@ -65,10 +65,11 @@ def test_the_extender_binds_pods_and_changes_them_in_no_other_way(objects: Rende
     }
 
 
-def test_the_operator_binds_nothing_and_never_writes_a_spec_of_a_training_job(objects: Rendered) -> None:
+def test_the_operator_binds_nothing_and_makes_and_changes_jobs_of_arrays(objects: Rendered) -> None:
     grants = _grants(objects, "kube-synergy-operator")
     assert ("pods/binding", "create") not in grants
-    assert not {verb for resource, verb in grants if resource == "trainingjobs"} & {"create", "update", "patch"}
+    writes = {verb for resource, verb in grants if resource == "trainingjobs" and verb in WRITES}
+    assert writes == {"create", "patch", "delete"}, "create and patch: an array's jobs"
     assert not {resource for resource, verb in grants if resource == "nodes" and verb in WRITES}
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_devcluster.control_plane.pki import Authority, KeyPair
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
@@ -13,6 +14,7 @@ from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.service import LeaseService
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
+from synergy_extender.planning.policy import PolicyInForce
 from synergy_extender.rounds import Rounds
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
@@ -64,9 +66,7 @@ class Parts:
             leases,
             reviewer,
             self.metrics,
-            rounds=lambda: Rounds(20),
-            tenants=lambda: (),
-            leaving_s=lambda: 0.0,
+            policy=lambda: PolicyInForce(SchedulingPolicySpec(round_seconds=20)),
             last_plan=lambda: None,
             leader=lambda: "extender-1",
             clock=time.time,

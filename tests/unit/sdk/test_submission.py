@@ -141,3 +141,16 @@ KUBECONFIG = {
     "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "team"}}],
     "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}], "users": [{"name": "u", "user": {}}],
 }  # fmt: skip
+
+
+def test_an_array_is_a_number_of_jobs_and_how_many_at_a_time(script: Path) -> None:
+    def made(**more: Any) -> Any:
+        return kube_synergy.manifests(script, image="i", steps=1, **more)[0]["spec"].get("array")
+
+    assert made(array=4, max_parallel=2) == {"count": 4, "maxParallel": 2}
+    assert made(array=4) == {"count": 4}
+    assert made() is None
+    with pytest.raises(InvalidJobError, match="max_parallel: it belongs to array"):
+        made(max_parallel=2)
+    with pytest.raises(InvalidJobError, match=r"array\.count"):
+        made(array=1001)

@@ -41,6 +41,18 @@ def test_the_queue_is_in_the_order_of_positions_then_what_is_not_planned() -> No
     ]
 
 
+def test_an_array_waits_for_nothing_and_wants_no_gpus() -> None:
+    condition = {"type": "Running", "status": "True", "reason": "MembersOpen", "message": "1 runs",
+                 "lastTransitionTime": format_time(NOW), "observedGeneration": 1}  # fmt: skip
+    array = seen("sweep", spec={"array": {"count": 3}}, status={"phase": "Running", "conditions": [condition]})
+    member = seen("sweep-0", status=waits(1))
+    assert [row.job for row in queue([array, member], NOW)] == ["sweep-0"]
+    picture = top([array, member], [], NOW)
+    assert [(row.tenant, row.waiting, row.gpus_wanted) for row in picture.tenants] == [("team", 1, 1)]
+    answer = why(array, [member], NOW)
+    assert (answer.reason, answer.message, answer.ahead) == ("MembersOpen", "1 runs", ())
+
+
 def test_the_time_that_a_job_has_waited_is_without_its_runs_and_suspensions() -> None:
     service = {"receivedSeconds": {"V100": 30.0, "T4": 10.0}, "suspendedSeconds": 20.0}
     assert waited(seen("j", status={"service": service}), NOW) == 100 - 60

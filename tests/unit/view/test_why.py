@@ -7,6 +7,7 @@ import pytest
 from support.extender.cluster import GI, NOW, allocation, job_object, share
 from synergy_api.timestamps import format_time
 from synergy_view.seen import SeenJob, read, read_all
+from synergy_view.top import FailingNodeRow
 from synergy_view.why import Holder, why
 
 WAITS = {"position": 3, "reason": "NoFreeGPU", "message": "needs 4 GPUs at once"}
@@ -152,6 +153,14 @@ def test_who_preempted_a_waiting_job_is_a_note_and_no_more_once_it_runs() -> Non
     assert answer.notes == (told,)
     runs = {"phase": "Running", "allocation": allocation(share("n1")), "preemptions": [record]}
     assert why(seen(status=runs), [], NOW).notes == ()
+
+
+def test_nodes_that_keep_failing_jobs_are_a_note_to_jobs_that_wait_for_them() -> None:
+    row = FailingNodeRow(node="n1", gpu_type="V100", gpus=8, state="Avoided", jobs=(), retry_s=NOW, message="n1 fails")
+    assert why(seen(status={"queue": WAITS}), [], NOW, [row]).notes == ("n1 fails",)
+    assert why(seen(status={"queue": WAITS}, spec={"gpuTypes": ["A100"]}), [], NOW, [row]).notes == ()
+    runs = {"phase": "Running", "allocation": allocation(share("n1"))}
+    assert why(seen(status=runs), [], NOW, [row]).notes == ()
 
 
 def test_a_job_of_another_version_is_named_with_the_field() -> None:

@@ -10,6 +10,7 @@ from kube_synergy.live.present import NodesHiddenError, Present, look
 from synergy_api.parts.summary import steps_text
 from synergy_cli.live.access import Cluster, Object, Where, ask
 from synergy_cli.live.jobs.remedies import tell_help, tried
+from synergy_cli.live.nodes import failing_rows
 from synergy_cli.live.options import cluster_options, job_argument, output_option, watch_option
 from synergy_cli.live.output import heading, note, plain, write_data, write_table
 from synergy_cli.live.watching import repeated
@@ -78,7 +79,8 @@ def why_command(*, job: str, where: Where, output: str) -> None:
     async def question(cluster: Cluster) -> tuple[Why, list[TenantRow], str, Present | None]:
         asked = await cluster.job(job)
         others, hidden = await cluster.visible_jobs()
-        answer = why(asked, others, time.time())
+        failing = await failing_rows(cluster, others) if not asked.gpus_held and not asked.finished else None
+        answer = why(asked, others, time.time(), failing or ())
         tenants = await _tenants(cluster, asked) if answer.position is not None else []
         try:
             return answer, tenants, hidden, await look(cluster) if answer.position is not None else None

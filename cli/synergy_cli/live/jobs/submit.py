@@ -36,6 +36,8 @@ from synergy_view.seen import SeenJob
 @click.option("--gpu-type", "gpu_types", multiple=True, help="GPU type that the job may use; may be repeated.")
 @click.option("--tenant", help="Tenant of the job.")
 @click.option("--after", multiple=True, metavar="JOB", help="Job that must succeed before; may be repeated.")
+@click.option("--array", type=click.IntRange(1), help="Make so many jobs, with their index in SYNERGY_ARRAY_INDEX.")
+@click.option("--max-parallel", type=click.IntRange(1), help="Of these, how many exist unfinished at a time.")
 @click.option(
     "--skip-profile", is_flag=True, help="Do not profile the job: give it its GPU-proportional share of CPU and memory."
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from synergy_api.reasons import Reason
 from synergy_operator.views.metadata import Key
-from synergy_operator.views.refusals import Refusals, RefusedResize
+from synergy_operator.views.refusals import Refusals, RefusedMember, RefusedResize
 
 TRANSIENT_ERROR_SECONDS: Final = 60.0
 """How long errors of the API server may keep a run from starting before the run counts as refused."""
@@ -66,6 +66,14 @@ class RefusalLog:
         old = self.of(job)
         self._count(Reason.RESIZE_REFUSED.value)
         self._by_job[job] = replace(old, resizes={**old.resizes, pod_uid: size})
+
+    def refuse_member(self, array: Key, member: RefusedMember | None) -> None:
+        """The API server refused a member of an array; None: it made one."""
+        old = self.of(array)
+        if member is not None:
+            self._count(Reason.MEMBER_REFUSED.value)
+        if old.member != member:
+            self._by_job[array] = replace(old, member=member)
 
     def forget(self, job: Key) -> None:
         """The job no longer exists."""

@@ -66,6 +66,7 @@ def test_the_first_to_fail_is_charged(later: float, failures: int) -> None:
     world.wait(PARTNER_WAIT_SECONDS)
     service = look(world, other)
     assert service.failures == failures
+    assert len(service.node_failures) == failures, "a partner is no fault of the node"
     assert last(service).outcome == ("Failed" if failures else "Evicted")
     if not failures:
         assert "PartnerFailed" in last(service).reason

@@ -1,0 +1,57 @@
+"""Makes and changes the TrainingJobs of an array."""
+
+from collections.abc import Callable
+
+from synergy_kube import ApiError, Conflict, KubeClient, NotFound
+from synergy_kube.resources import TRAINING_JOBS
+from synergy_operator.actions import ChangeMember, CreateMember
+from synergy_operator.edge.caches.objects import ObjectCache
+from synergy_operator.edge.caches.refusals import RefusalLog
+from synergy_operator.edge.refused_starts import REFUSED
+from synergy_operator.edge.work_queue import TryAgain
+from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.refusals import RefusedMember
+
+
+class MemberWriter:
+    """A refusal, for example by a quota, is recorded for the array. The other members go on."""
+
+    def __init__(
+        self, client: KubeClient, jobs: ObjectCache[JobView], refusals: RefusalLog, clock: Callable[[], float]
+    ) -> None:
+        self._client = client
+        self._jobs = jobs
+        self._refusals = refusals
+        self._clock = clock
+
+    async def create(self, array: JobView, action: CreateMember) -> None:
+        """Create a member. Errors that may pass are raised."""
+        name = action.manifest["metadata"]["name"]
+        try:
+            answer = await self._client.create(TRAINING_JOBS, action.manifest, array.namespace)
+        except Conflict:
+            self._refuse(array, f"TrainingJob {name} exists already, and is none of this array")
+        except ApiError as error:
+            if error.code not in REFUSED:
+                raise
+            self._refuse(array, f"TrainingJob {name}: {error.message}")
+        else:
+            self._refusals.refuse_member(array.key, None)
+            self._jobs.keep(read_job(answer))
+
+    async def change(self, array: JobView, action: ChangeMember) -> None:
+        """Change a member that still is the same object. Raises TryAgain if it is not."""
+        body = {"metadata": {"uid": action.uid}, "spec": action.spec}
+        try:
+            answer = await self._client.merge_patch(TRAINING_JOBS, action.name, body, array.namespace)
+        except (NotFound, Conflict) as error:
+            raise TryAgain(f"TrainingJob {action.name} has changed since it was read") from error
+        except ApiError as error:
+            if error.code not in REFUSED:
+                raise
+            self._refuse(array, f"TrainingJob {action.name}: {error.message}")
+        else:
+            self._jobs.keep(read_job(answer))
+
+    def _refuse(self, array: JobView, message: str) -> None:
+        self._refusals.refuse_member(array.key, RefusedMember(message, self._clock()))
