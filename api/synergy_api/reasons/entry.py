@@ -21,6 +21,7 @@ class ReasonPlace(StrEnum):
     QUEUE = "TrainingJob, `status.queue`"
     EVENT = "event only"
     POOL = "GPUPool, `Valid`"
+    POOL_GROWTH = "GPUPool, `Autoscaling`"
     POLICY = "SchedulingPolicy, `Valid`"
     TENANT = "Tenant, `Valid`"
     TENANT_TREE = "Tenant, `InTree`"

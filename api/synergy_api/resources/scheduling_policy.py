@@ -142,6 +142,13 @@ class Priorities(ApiModel):
     across: bool = AS_DESCRIBED
 
 
+@with_options("autoscaling")
+class Autoscaling(ApiModel):
+    """What nodes that are asked for may cost."""
+
+    max_price_per_hour: float | None = AS_DESCRIBED
+
+
 _TIME_SHARING: Final[tuple[str, ...]] = get_args(TimeSharingPolicyName)
 _AGNOSTIC: Final = f"agnostic needs one of the policies {', '.join(_TIME_SHARING)}"
 _PLACEMENTS: Final = f"placementSensitive needs one of the policies {', '.join(_TIME_SHARING)}"
@@ -191,6 +198,7 @@ class SchedulingPolicySpec(ApiModel):
     preemption: Preemption = Preemption()
     priorities: Priorities = Priorities()
     profiling: Profiling = Profiling()
+    autoscaling: Autoscaling = Autoscaling()
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

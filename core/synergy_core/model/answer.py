@@ -17,6 +17,8 @@ class Waiting:
     reason: str
     """One of `reasons.Reason`."""
     message: str
+    at: float | None = None
+    """When the nodes are expected that it waits for; null: it waits for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,15 @@ class GaveWay:
     urgent: str
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Nodes to ask for: so many of a node group, and the jobs that would run there."""
+
+    group: str
+    nodes: int
+    jobs: tuple[str, ...]
+
+
 SharesFrom = Literal["", "cut-short", "last", "isolated"]
 """Where the allocation matrix of a plan came from: the policy itself (or it has none); the best that was found when
 time ran out; an earlier plan, with an isolated share for each job that came since; the isolated shares of all jobs."""
@@ -73,7 +84,7 @@ class Plan:
     with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s` the caller must set
     to their present values. `late` names jobs that will miss their deadlines. `isolated` has the values to which the
     caller must set the `isolated_s` and `isolated_steps` of jobs. `gave_way` names those of `preempted` that leave at
-    once, whatever the mode.
+    once, whatever the mode. `growth` has nodes to ask for, and `unneeded` the promises that no waiting job needs.
     """
 
     allocations: tuple[Allocation, ...]
@@ -88,3 +99,5 @@ class Plan:
     shares_from: SharesFrom = ""
     isolated: tuple[IsolatedTime, ...] = ()
     gave_way: tuple[GaveWay, ...] = ()
+    growth: tuple[Growth, ...] = ()
+    unneeded: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ class Reason(StrEnum):
     TENANT_LIMIT = "TenantLimit"
     BORROWING_LIMIT = "BorrowingLimit"
     GUARANTEES_FIRST = "GuaranteesFirst"
+    NODES_PROMISED = "NodesPromised"
     NO_SUCH_GPU_TYPE = "NoSuchGPUType"
     NO_ALLOWED_NODE = "NoAllowedNode"
     TOO_MANY_GPUS = "TooManyGPUs"
@@ -64,6 +65,8 @@ MESSAGES: Final[dict[Reason, str]] = {
     Reason.GUARANTEES_FIRST: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has {held}, so the "
     "job's {need} would be borrowed, and {kept} are for other tenants' guarantees. It runs when these leave enough; a "
     "higher guarantee brings it in earlier.",
+    Reason.NODES_PROMISED: "the {gpus} that it needs are on {nodes} of {groups} that are asked for and not there yet. "
+    "It runs when they are, or earlier where other jobs leave enough.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
     "add such nodes.",
     Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned or must soon be empty, "

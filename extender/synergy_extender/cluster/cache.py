@@ -7,19 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 from synergy_api.amounts import Amounts
-from synergy_api.cluster.nodes import Object, labels_of
+from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
 from synergy_api.cluster.priority_classes import PriorityClasses, read_priority_classes
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.names import LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
+from synergy_extender.cluster.node_requests.watch import NodeRequests
 from synergy_extender.cluster.one_look import Hidden, read_each
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.trims import (
     VIEW,
+    facts,
     kept,
+    said,
     trim_namespace,
     trim_node,
     trim_pod,
@@ -51,10 +54,18 @@ class ClusterCache:
     """Jobs, pods, nodes, pools and policies, kept by watches.
 
     `on_change` is called after each change that may affect a decision; progress reports and node heartbeats are none.
+    `requests` are the nodes that are asked for; None: none may be.
     """
 
-    def __init__(self, client: KubeClient, on_change: Callable[[], None], priority_class: str = "") -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        on_change: Callable[[], None],
+        priority_class: str = "",
+        requests: NodeRequests | None = None,
+    ) -> None:
         self._on_change = on_change
+        self.requests = requests
         self._reflectors = {
             "trainingjobs": Reflector(client, TRAINING_JOBS, trim=self._trim_job, on_change=self._job_changed),
             "pods": Reflector(client, PODS, trim=trim_pod, on_change=self._pod_changed),
@@ -71,6 +82,8 @@ class ClusterCache:
             ),
             "namespaces": Reflector(client, NAMESPACES, trim=trim_namespace, on_change=self._tenancy_changed),
         }
+        if requests is not None:
+            self._reflectors["provisioningrequests"] = requests.follow(client, on_change)
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
         self._tenancy: Tenancy | None = None
@@ -145,6 +158,9 @@ class ClusterCache:
             priority_class=self._priority_class,
             tenancy=self.tenancy,
             classes=self._classes,
+            pools=tuple(self.pools),
+            requests=self.requests.listed() if self.requests is not None else (),
+            grows=self.requests is not None,
         )
 
     def ledger(self) -> Ledger:
@@ -165,10 +181,9 @@ class ClusterCache:
         return self._capacities
 
     def observe(self, item: Object) -> None:
-        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought.
-
-        An answer that comes after the watch has reported the job's end does not bring it back: nothing would ever
-        remove it, or release what it holds in the plan.
+        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought. One
+        that comes after the watch has reported the job's end does not bring it back: nothing would ever remove it, or
+        release what it holds in the plan.
         """
         view = self._trim_job(item).get(VIEW)
         if isinstance(view, JobView):
@@ -243,7 +258,7 @@ class ClusterCache:
             self._allocatable[change.key[1]] = change.new["amounts"]
         else:
             self._allocatable.pop(change.key[1], None)
-        if _facts(change.old) != _facts(change.new):
+        if facts(change.old) != facts(change.new):
             self._capacities = None
             self._on_change()
 
@@ -272,7 +287,7 @@ class ClusterCache:
             self._on_change()
 
     def _tenancy_changed(self, change: Change) -> None:
-        if _said(change.old) != _said(change.new):
+        if said(change.old) != said(change.new):
             self._tenancy = None
             self._on_change()
 
@@ -283,12 +298,3 @@ def _matters(job: JobView) -> tuple[Any, ...]:
     shares = status.allocation is not None and status.allocation.shared_gpu is not None
     gpus = (status.progress.run, status.progress.gpu_uuids) if shares and status.progress is not None else None
     return *given, status.phase, status.service, status.allocation, status.profile, gpus
-
-
-def _said(item: Object | None) -> Object | None:
-    """What a Tenant's or Namespace's author said: its status and bookkeeping are no change."""
-    return None if item is None else {"spec": item.get("spec"), "labels": labels_of(item)}
-
-
-def _facts(node: Object | None) -> Object | None:
-    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}}

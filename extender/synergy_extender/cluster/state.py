@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object
-from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.cluster.pools import NodeCapacity, Pool
 from synergy_api.cluster.priority_classes import PriorityClasses
 from synergy_api.cluster.tenancy import Tenancy
+from synergy_extender.cluster.node_requests.request import NodeRequest
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.quota_views import QuotaView
 from synergy_extender.cluster.views import JobView, Key
@@ -31,3 +32,9 @@ class ClusterState:
     """The priority class of pods whose template names none."""
     tenancy: Tenancy = field(default_factory=Tenancy)
     classes: PriorityClasses = field(default_factory=PriorityClasses)
+    pools: Sequence[Pool] = ()
+    """All GPUPools, in order of name."""
+    requests: Sequence[NodeRequest] = ()
+    """Nodes that are asked for."""
+    grows: bool = False
+    """Whether nodes may be asked for at all."""

@@ -5,13 +5,30 @@ from typing import Any, Final
 
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.nodes import Object, labels_of
-from synergy_api.names import ANNOTATION_EMPTY_BY, GPU_RESOURCES, LABEL_JOB, service_name
+from synergy_api.names import (
+    ANNOTATION_DO_NOT_DISRUPT,
+    ANNOTATION_EMPTY_BY,
+    ANNOTATION_IDLE_SINCE,
+    ANNOTATION_SCALE_DOWN_DISABLED,
+    GPU_RESOURCES,
+    LABEL_IDLE,
+    LABEL_JOB,
+    service_name,
+)
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.views import read_pod
 
 _LOG = logging.getLogger(__name__)
 VIEW: Final = "view"
 """The key of an object's typed view in what is kept of it."""
+MARKS: Final = "marks"
+"""The key of what a node tells autoscalers, in what is kept of it."""
+MARK_NAMES: Final = (
+    LABEL_IDLE,
+    ANNOTATION_IDLE_SINCE,
+    ANNOTATION_SCALE_DOWN_DISABLED,
+    ANNOTATION_DO_NOT_DISRUPT,
+)
 _RESOURCES: Final = (*(one.resource for one in DIMENSIONS), *GPU_RESOURCES)
 
 
@@ -60,7 +77,14 @@ def trim_node(item: Object) -> dict[str, Any]:
         _LOG.warning("node %s: status.allocatable: %s", metadata["name"], error)
         amounts = Amounts()
     return {
-        "metadata": {**kept(item), "labels": dict(labels_of(item)), **_annotations(metadata), **deleting},
+        "metadata": {
+            **kept(item),
+            "labels": {name: value for name, value in labels_of(item).items() if name != LABEL_IDLE},
+            **{field: metadata[field] for field in ("creationTimestamp",) if field in metadata},
+            **_annotations(metadata),
+            **deleting,
+        },
+        MARKS: marks_of(item),
         "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
         "status": {
             "allocatable": {name: allocatable[name] for name in _RESOURCES if name in allocatable},
@@ -74,7 +98,23 @@ def trim_node(item: Object) -> dict[str, Any]:
     }
 
 
+def marks_of(item: Object) -> dict[str, str]:
+    """What the node's labels and annotations tell autoscalers."""
+    given = {**(item["metadata"].get("annotations") or {}), **labels_of(item)}
+    return {name: given[name] for name in MARK_NAMES if name in given}
+
+
 def _annotations(metadata: Object) -> dict[str, Any]:
     """When the node must be empty; nothing else, as other annotations change all the time."""
     empty_by = (metadata.get("annotations") or {}).get(ANNOTATION_EMPTY_BY)
     return {} if empty_by is None else {"annotations": {ANNOTATION_EMPTY_BY: empty_by}}
+
+
+def said(item: Object | None) -> Object | None:
+    """What a Tenant's or Namespace's author said: its status and bookkeeping are no change."""
+    return None if item is None else {"spec": item.get("spec"), "labels": labels_of(item)}
+
+
+def facts(node: Object | None) -> Object | None:
+    """What plans depend on of a node that is kept: not its version, nor what it tells autoscalers."""
+    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}, MARKS: {}}

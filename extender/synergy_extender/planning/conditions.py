@@ -4,14 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from synergy_api.base import Condition
 from synergy_api.cluster.nodes import Object
-from synergy_api.cluster.pools import NodeCapacity, PoolProblem
+from synergy_api.cluster.pools import PoolProblem
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.gpu_pool import GPUPoolStatus
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
 from synergy_core.model.answer import SharesFrom
+from synergy_extender.cluster.state import ClusterState
 from synergy_extender.condition import before, condition
+from synergy_extender.growth.follow import NOBODY, Refused, pool_finding
+from synergy_extender.growth.idle import is_idle, marks_on
 from synergy_extender.planning.policy import PolicyInForce
+from synergy_extender.snapshot.node_groups import request_states
 
+AUTOSCALING = "Autoscaling"
+"""Set on pools that can grow: whether nodes are asked for, and come."""
 SCHEMAS_CURRENT = "SchemasCurrent"
 """Set on the policy in force while the served schemas lack a field that the extender writes."""
 _MOST_MESSAGES = 16
@@ -20,18 +26,33 @@ _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", 
 
 
 def pool_statuses(
-    objects: Iterable[Object], capacities: Sequence[NodeCapacity], problems: Sequence[PoolProblem], now: float
+    objects: Iterable[Object],
+    state: ClusterState,
+    problems: Sequence[PoolProblem],
+    now: float,
+    refused: Mapping[str, Refused] = NOBODY,
 ) -> dict[str, GPUPoolStatus]:
     """The status of each pool whose written one is not so already."""
     changed: dict[str, GPUPoolStatus] = {}
+    requests = request_states(state, now)
+    autoscaled = {pool.name for pool in state.pools if pool.spec.autoscaling is not None}
     for item in objects:
         name = str(item["metadata"]["name"])
-        own = [c for c in capacities if c.pool == name]
+        own = [c for c in state.capacities if c.pool == name]
         found = [problem.finding for problem in problems if name in problem.pools]
         words = _told(list(dict.fromkeys(finding.message for finding in found)))
         finding = Finding(found[0].reason, words) if found else say(Reason.NODES_FOUND)
         verdict = condition(item, finding, holds=not found, now=now)
         status = GPUPoolStatus(nodes=len(own), gpus=sum(c.gpus for c in own), conditions=[verdict])
+        if name in autoscaled:
+            own_requests = requests.get(name, ())
+            told, well = pool_finding(own_requests, refused.get(name), now, grows=state.grows)
+            growth: dict[str, object] = {
+                "conditions": [verdict, condition(item, told, holds=well, now=now, kind=AUTOSCALING)],
+                "nodes_asked_for": sum(one.missing for one in own_requests if one.open),
+                "nodes_idle": sum(is_idle(marks_on(state, c.name)) for c in own),
+            }
+            status = status.model_copy(update=growth)
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed

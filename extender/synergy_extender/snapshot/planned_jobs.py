@@ -18,6 +18,7 @@ from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.colocation.order import group_of, key_of
 from synergy_extender.colocation.usages import too_small_clients
 from synergy_extender.snapshot.entitlements import Entitlements
+from synergy_extender.snapshot.node_groups import new_node_objects
 from synergy_extender.snapshot.nodes import room_of
 from synergy_extender.snapshot.requests import held, profiling, running_profile, training
 from synergy_extender.snapshot.used_room import OVERDUE_SECONDS, overdue
@@ -108,7 +109,8 @@ class PlannedJobs:
         nodes = self._admitted[kind]
         small = too_small_clients(job, self._shared)
         if small:
-            everywhere = [capacity.name for capacity in self._state.capacities] if nodes is None else nodes
+            everywhere = [*(one.name for one in self._state.capacities), *new_node_objects(self._state)]
+            everywhere = everywhere if nodes is None else list(nodes)
             nodes = tuple(name for name in everywhere if name not in small)
         if nodes is None or allocation is None:
             return nodes
@@ -146,14 +148,11 @@ def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
     """A template that is no pod's admits no node. The operator reports it to the user; here it must not end the
     plan."""
     try:
-        names = [
-            name
-            for name in (capacity.name for capacity in state.capacities)
-            if pod_spec_admits(job.constraints, state.nodes[name], WORKER_TOLERATIONS)
-        ]
+        nodes = {**{one.name: state.nodes[one.name] for one in state.capacities}, **new_node_objects(state)}
+        names = [name for name, node in nodes.items() if pod_spec_admits(job.constraints, node, WORKER_TOLERATIONS)]
     except (TypeError, AttributeError, KeyError, ValueError):
         return ()
-    return None if len(names) == len(state.capacities) else tuple(names)
+    return None if len(names) == len(nodes) else tuple(names)
 
 
 def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | None) -> ProfileRequest:
