@@ -29,6 +29,10 @@ def check(config: PlanConfig) -> None:
     if config.placement_sensitive and config.policy not in NAMES:
         problem = f"{config.policy} has no allocation matrix; leave it out, or choose a policy of {', '.join(NAMES)}"
         raise FieldError("placement_sensitive", problem)
+    _check_numbers(config)
+
+
+def _check_numbers(config: PlanConfig) -> None:
     if not 0 <= config.profile_gpu_percent <= 100:
         raise FieldError("profile_gpu_percent", f"must be from 0 to 100, is {config.profile_gpu_percent}")
     for name, least in (("minimum_run_s", config.minimum_run_s), ("preemption_payback", config.preemption_payback)):
@@ -36,8 +40,9 @@ def check(config: PlanConfig) -> None:
             raise FieldError(name, f"must be at least 0 and finite, is {least}")
     if config.preemptions_per_hour is not None and config.preemptions_per_hour < 1:
         raise FieldError("preemptions_per_hour", f"must be at least 1, is {config.preemptions_per_hour}")
-    if config.pack_limit is not None and not config.pack_limit >= 0.0:
-        raise FieldError("pack_limit", f"must be at least 0, is {config.pack_limit}")
+    for name, bound in (("pack_limit", config.pack_limit), ("max_price_per_hour", config.max_price_per_hour)):
+        if bound is not None and not bound >= 0.0:
+            raise FieldError(name, f"must be at least 0, is {bound}")
     if config.link_bytes_per_s is not None and not config.link_bytes_per_s > 0.0:
         raise FieldError("link_bytes_per_s", f"must be above 0, is {config.link_bytes_per_s}")
     if not 0.0 <= config.demand_tolerance < 1.0:

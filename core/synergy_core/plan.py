@@ -11,6 +11,7 @@ from synergy_core.checks import check
 from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Candidate, Grouping
 from synergy_core.explain.answer import answer
+from synergy_core.growth.grow import with_growth
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.model.answer import Plan
@@ -42,9 +43,10 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     check(config)
     memory = memory or Memory()
     names, planned = _planned(snapshot, config, memory)
-    return with_urgent(
+    served = with_urgent(
         snapshot, config, names, planned, lambda reduced, head: _planned(reduced, config, memory, head)[1]
     )
+    return with_growth(snapshot, config, served, lambda larger, filling: _planned(larger, filling, Memory())[1])
 
 
 def _planned(

@@ -9,6 +9,7 @@ from contextlib import suppress
 from synergy_api.generation.crd import schema_of
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
+from synergy_extender.cluster.node_requests.watch import NodeRequests
 from synergy_extender.config import Settings
 from synergy_extender.failures import CALL_FAILED
 from synergy_extender.forecasts.worker import ForecastWorker
@@ -48,7 +49,8 @@ class Extender:
     def __init__(self, settings: Settings, client: KubeClient) -> None:
         clock = SteadyClock()
         self.metrics = Metrics()
-        self.cache = ClusterCache(client, self._notify, settings.priority_class)
+        requests = NodeRequests(settings.pod_namespace) if settings.autoscaling else None
+        self.cache = ClusterCache(client, self._notify, settings.priority_class, requests)
         self._schemas = SchemaWatch(client, WRITTEN, "the extender", self._schemas_changed)
         identity = f"{settings.pod_name}_{os.urandom(4).hex()}"
         place = (settings.pod_namespace, LEASE_NAME)

@@ -33,6 +33,8 @@ class Settings:
     replicas: int = 1
     forecasts: bool = True
     """Whether the status of waiting jobs says when they will start."""
+    autoscaling: bool = False
+    """Whether nodes are asked for, and marked for autoscalers."""
     leader: Timing = field(default_factory=Timing)
     priority_class: str = ""
     """The priority class of workers whose template names none: quotas may depend on it."""
@@ -66,6 +68,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
             "SYNERGY_PROGRESS_WRITES_PER_SECOND", 20.0, most=_MOST_SECONDS, what="a number above zero"
         ),
         forecasts=read.switch("SYNERGY_FORECASTS", default=True),
+        autoscaling=read.switch("SYNERGY_AUTOSCALING", default=False),
         replicas=read.whole("SYNERGY_REPLICAS", 1, least=1, most=1000),
         leader=timing,
         priority_class=read.text("SYNERGY_PRIORITY_CLASS", ""),

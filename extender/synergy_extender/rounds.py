@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from synergy_core.model.config import Mode
+
 _LEAD_SHARE = 10
 _LEAD_LEAST_S = 2.0
 _LEAD_MOST_S = 15.0
@@ -62,6 +64,11 @@ class Timetable:
         if self.planned > due + 1:
             self.planned = due
         return due if due > self.planned else None
+
+    def plan_at(self, now: float) -> tuple[Mode, int]:
+        """What is planned at `now`: the round that is due, or free room in the one that was planned last."""
+        due = self.due(now)
+        return ("fill", self.planned) if due is None else ("round", due)
 
     @property
     def next_at(self) -> float:

@@ -74,4 +74,8 @@ THROUGHPUT_PROFILES: Final = Resource(
     "kube-synergy.dev", "v1alpha1", "throughputprofiles", "ThroughputProfile", namespaced=False
 )
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+POD_TEMPLATES: Final = Resource("", "v1", "podtemplates", "PodTemplate", namespaced=True)
+PROVISIONING_REQUESTS: Final = Resource(
+    "autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest", namespaced=True
+)
 TENANTS: Final = Resource("kube-synergy.dev", "v1alpha1", "tenants", "Tenant", namespaced=False)

@@ -120,7 +120,7 @@ def pool_problems(pools: Iterable[Pool], capacities: Iterable[NodeCapacity]) -> 
     found = {c.problem for c in listed if c.problem is not None and c.problem.pools}
     used = {c.pool for c in listed} | {name for problem in found for name in problem.pools}
     for pool in pools:
-        if pool.name not in used:
+        if pool.name not in used and pool.spec.autoscaling is None:
             found.add(PoolProblem(say(Reason.NO_NODES), (pool.name,)))
     return sorted(found, key=lambda p: (p.pools, p.finding.reason, p.finding.message))
 

@@ -22,6 +22,7 @@ class ReasonPlace(StrEnum):
     EVENT = "event only"
     POOL = "GPUPool, `Valid`"
     POOL_NODES = "GPUPool, `NodesReliable`"
+    POOL_GROWTH = "GPUPool, `Autoscaling`"
     POLICY = "SchedulingPolicy, `Valid`"
     TENANT = "Tenant, `Valid`"
     TENANT_TREE = "Tenant, `InTree`"

@@ -8,6 +8,7 @@ from synergy_api.reasons.words import Reason
 _POOL: Final = (ReasonPlace.POOL,)
 _FAILING: Final = (ReasonPlace.POOL_NODES, ReasonPlace.NODE)
 _CLEAR: Final = "mend the node, then run kubectl synergy nodes --clear {node}"
+_GROWTH: Final = (ReasonPlace.POOL_GROWTH,)
 _POLICY: Final = (ReasonPlace.POLICY,)
 _TREE: Final = (ReasonPlace.TENANT_TREE,)
 _GUARANTEE: Final = (ReasonPlace.TENANT_GUARANTEE,)
@@ -78,6 +79,27 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         "look for a cause that the nodes share, such as storage or network",
         "As many nodes of its GPU type as `failingNodes.maxPercent` allows are avoided already.",
         "Warning",
+    ),
+    Reason.AUTOSCALING_OFF: Entry(
+        _GROWTH,
+        "the pool has spec.autoscaling, but kube-synergy asks for no nodes",
+        "set the chart's value autoscaling.enabled",
+        event="Warning",
+    ),
+    Reason.NO_NODES_ASKED_FOR: Entry(_GROWTH, "no node is asked for"),
+    Reason.NODES_ASKED_FOR: Entry(_GROWTH, "nodes are asked for: {nodes}", event="Normal"),
+    Reason.NODES_NOT_PROVIDED: Entry(
+        _GROWTH,
+        "{nodes} nodes that were asked for did not come: {problem}. Failure {failures} in a row; no node is asked for "
+        "before {until}",
+        "look at the autoscaler's log, its node groups and your cloud's quota",
+        event="Warning",
+    ),
+    Reason.REQUEST_REFUSED: Entry(
+        _GROWTH,
+        "the API server refuses the request for nodes: {problem}. No node is asked for before {until}",
+        "install the autoscaler's CRD ProvisioningRequest, and give kube-synergy its rights (autoscaling.enabled)",
+        event="Warning",
     ),
     Reason.TENANT_ESTABLISHED: Entry(
         (ReasonPlace.TENANT,), "{namespaces} namespaces belong to the tenant", event="Normal"

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from synergy_api.base import ApiModel, Conditions, Quantity, Timestamp
+from synergy_api.resources.pool_autoscaling import PoolAutoscaling
 
 
 class SystemReserved(ApiModel):
@@ -161,6 +162,10 @@ class GPUPoolSpec(ApiModel):
             json_schema_extra={"x-kubernetes-list-type": "atomic"},
         ),
     ] = []
+    autoscaling: Annotated[
+        PoolAutoscaling | None,
+        Field(description="How the pool grows. By default no node is asked for."),
+    ] = None
 
 
 class FailingNodeStatus(ApiModel):
@@ -186,4 +191,13 @@ class GPUPoolStatus(ApiModel):
     failing_nodes: Annotated[
         list[FailingNodeStatus], Field(max_length=64, description="Nodes that keep failing jobs, by name.")
     ] = []
+    nodes_asked_for: Annotated[
+        int | None, Field(ge=0, description="Nodes that are asked for and not there yet; of a pool with autoscaling.")
+    ] = None
+    nodes_idle: Annotated[
+        int | None,
+        Field(
+            ge=0, description="Nodes that no job has had for spec.autoscaling.idleSeconds; of a pool with autoscaling."
+        ),
+    ] = None
     conditions: Conditions = []

@@ -185,6 +185,13 @@ class FailingNodes(ApiModel):
         return self
 
 
+@with_options("autoscaling")
+class Autoscaling(ApiModel):
+    """What nodes that are asked for may cost."""
+
+    max_price_per_hour: float | None = AS_DESCRIBED
+
+
 _TIME_SHARING: Final[tuple[str, ...]] = get_args(TimeSharingPolicyName)
 _AGNOSTIC: Final = f"agnostic needs one of the policies {', '.join(_TIME_SHARING)}"
 _PLACEMENTS: Final = f"placementSensitive needs one of the policies {', '.join(_TIME_SHARING)}"
@@ -235,6 +242,7 @@ class SchedulingPolicySpec(ApiModel):
     priorities: Priorities = Priorities()
     profiling: Profiling = Profiling()
     failing_nodes: FailingNodes = FailingNodes()
+    autoscaling: Autoscaling = Autoscaling()
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

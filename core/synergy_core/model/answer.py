@@ -17,6 +17,8 @@ class Waiting:
     reason: str
     """One of `reasons.Reason`."""
     message: str
+    at: float | None = None
+    """When the nodes are expected that it waits for; null: it waits for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,15 @@ class Displaced:
     """The job that it was taken for, or several that share GPUs; empty if it was taken for none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Nodes to ask for: so many of a node group, and the jobs that would run there."""
+
+    group: str
+    nodes: int
+    jobs: tuple[str, ...]
+
+
 SharesFrom = Literal["", "cut-short", "last", "isolated"]
 """Where the allocation matrix of a plan came from: the policy itself (or it has none); the best that was found when
 time ran out; an earlier plan, with an isolated share for each job that came since; the isolated shares of all jobs."""
@@ -85,7 +96,7 @@ class Plan:
     to their present values. `late` names jobs that will miss their deadlines. `isolated` has the values to which the
     caller must set the `isolated_s` and `isolated_steps` of jobs. `gave_way` names those of `preempted` that leave at
     once, whatever the mode. `displaced` says of those of `preempted` whose places were taken why, in the order in which
-    that was decided.
+    that was decided. `growth` has nodes to ask for, and `unneeded` the promises that no waiting job needs.
     """
 
     allocations: tuple[Allocation, ...]
@@ -101,3 +112,5 @@ class Plan:
     isolated: tuple[IsolatedTime, ...] = ()
     gave_way: tuple[GaveWay, ...] = ()
     displaced: tuple[Displaced, ...] = ()
+    growth: tuple[Growth, ...] = ()
+    unneeded: tuple[str, ...] = ()

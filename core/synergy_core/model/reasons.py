@@ -28,6 +28,7 @@ class Reason(StrEnum):
     GUARANTEE_WAITS_FOR_BUDGETS = "GuaranteeWaitsForBudgets"
     GUARANTEE_WAITS_FOR_RUNS = "GuaranteeWaitsForRuns"
     GUARANTEE_SCATTERED = "GuaranteeScattered"
+    NODES_PROMISED = "NodesPromised"
     NO_SUCH_GPU_TYPE = "NoSuchGPUType"
     NO_ALLOWED_NODE = "NoAllowedNode"
     TOO_MANY_GPUS = "TooManyGPUs"
@@ -81,6 +82,8 @@ MESSAGES: Final[dict[Reason, str]] = {
     Reason.GUARANTEE_SCATTERED: "tenant {tenant} is guaranteed {guarantee} of the {gpu_type} GPUs and has {held}, so "
     "the job's {need} are guaranteed. It must be on one node, and on each node jobs that run by guarantees have too "
     "many GPUs. It runs when enough of these have ended on one node; placement auto would let it run on several nodes.",
+    Reason.NODES_PROMISED: "the {gpus} that it needs are on {nodes} of {groups} that are asked for and not there yet. "
+    "It runs when they are, or earlier where other jobs leave enough.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
     "add such nodes.",
     Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned or must soon be empty, "

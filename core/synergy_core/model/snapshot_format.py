@@ -7,15 +7,17 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from synergy_core.model.answer import Plan
+from synergy_core.model.answer import Plan, Waiting
 from synergy_core.model.names import unknown_field
 from synergy_core.model.snapshot import (
     Allocation,
     FieldError,
     Job,
     Node,
+    NodeGroup,
     NodeShare,
     Profile,
+    Promise,
     QuotaDraw,
     QuotaLimit,
     Snapshot,
@@ -25,7 +27,7 @@ from synergy_core.model.usage import Usage
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 
-_KINDS: Final = (Allocation, Job, Node, NodeShare, Profile, QuotaDraw, QuotaLimit, Snapshot, Tenant)
+_KINDS: Final = (Allocation, Job, Node, NodeGroup, NodeShare, Profile, Promise, QuotaDraw, QuotaLimit, Snapshot, Tenant)
 _FIELDS: Final = sorted({one.name for kind in _KINDS for one in fields(kind)})
 """Names of fields, from which a misspelt one is corrected."""
 _ONLY_WHEN_SET = frozenset(
@@ -96,6 +98,10 @@ _ONLY_WHEN_SET = frozenset(
         (Tenant, "preempted"),
         (Plan, "gave_way"),
         (Plan, "displaced"),
+        (Plan, "growth"),
+        (Plan, "unneeded"),
+        (Waiting, "at"),
+        (Snapshot, "node_groups"),
         (Snapshot, "tenants"),
         (Tenant, "parent"),
         (Tenant, "guarantee"),

@@ -16,6 +16,7 @@ from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.names import GPU_RESOURCES, LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger, held_by_others
+from synergy_extender.cluster.node_requests.watch import NodeRequests
 from synergy_extender.cluster.one_look import Hidden, read_each
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.state import ClusterState
@@ -60,10 +61,18 @@ class ClusterCache:
     """Jobs, pods, nodes, pools and policies, kept by watches.
 
     `on_change` is called after each change that may affect a decision; progress reports and node heartbeats are none.
+    `requests` are the nodes that are asked for; None: none may be.
     """
 
-    def __init__(self, client: KubeClient, on_change: Callable[[], None], priority_class: str = "") -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        on_change: Callable[[], None],
+        priority_class: str = "",
+        requests: NodeRequests | None = None,
+    ) -> None:
         self._on_change = on_change
+        self.requests = requests
         self._reflectors = {
             "trainingjobs": Reflector(client, TRAINING_JOBS, trim=self._trim_job, on_change=self._job_changed),
             "pods": Reflector(client, PODS, trim=trim_pod, on_change=self._pod_changed),
@@ -86,6 +95,8 @@ class ClusterCache:
             ),
             "namespaces": Reflector(client, NAMESPACES, trim=trim_namespace, on_change=self._tenancy_changed),
         }
+        if requests is not None:
+            self._reflectors["provisioningrequests"] = requests.follow(client, on_change)
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
         self._tenancy: Tenancy | None = None
@@ -155,6 +166,9 @@ class ClusterCache:
             tenancy=self.tenancy,
             classes=self._classes,
             claimed=claimed,
+            pools=tuple(self.pools),
+            requests=self.requests.listed() if self.requests is not None else (),
+            grows=self.requests is not None,
         )
 
     def ledger(self) -> Ledger:
@@ -188,10 +202,9 @@ class ClusterCache:
         return held
 
     def observe(self, item: Object) -> None:
-        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought.
-
-        An answer that comes after the watch has reported the job's end does not bring it back: nothing would ever
-        remove it, or release what it holds in the plan.
+        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought. One
+        that comes after the watch has reported the job's end does not bring it back: nothing would ever remove it, or
+        release what it holds in the plan.
         """
         view = self._trim_job(item).get(VIEW)
         if isinstance(view, JobView):

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pool import Pool
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.cluster.priority_classes import PriorityClasses
 from synergy_api.cluster.slices import DeviceKey
 from synergy_api.cluster.tenancy import Tenancy
 from synergy_core.selection.failing_nodes import FailingNode
+from synergy_extender.cluster.node_requests.request import NodeRequest
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.quota_views import QuotaView
 from synergy_extender.cluster.views import JobView, Key
@@ -37,3 +39,9 @@ class ClusterState:
     classes: PriorityClasses = field(default_factory=PriorityClasses)
     claimed: Set[DeviceKey] = frozenset()
     """The devices of DRA that claims hold, those of our workers included."""
+    pools: Sequence[Pool] = ()
+    """All GPUPools, in order of name."""
+    requests: Sequence[NodeRequest] = ()
+    """Nodes that are asked for."""
+    grows: bool = False
+    """Whether nodes may be asked for at all."""

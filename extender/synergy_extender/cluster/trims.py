@@ -10,13 +10,31 @@ from synergy_api.cluster.pool import Pool, offered_amounts
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.cluster.slices import held_devices, read_slice
 from synergy_api.devices import is_extended
-from synergy_api.names import ANNOTATION_EMPTY_BY, ANNOTATION_FAILURES_CLEARED, GPU_RESOURCES, LABEL_JOB, service_name
+from synergy_api.names import (
+    ANNOTATION_DO_NOT_DISRUPT,
+    ANNOTATION_EMPTY_BY,
+    ANNOTATION_FAILURES_CLEARED,
+    ANNOTATION_IDLE_SINCE,
+    ANNOTATION_SCALE_DOWN_DISABLED,
+    GPU_RESOURCES,
+    LABEL_IDLE,
+    LABEL_JOB,
+    service_name,
+)
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.views import read_pod
 
 _LOG = logging.getLogger(__name__)
 VIEW: Final = "view"
 """The key of an object's typed view in what is kept of it."""
+MARKS: Final = "marks"
+"""The key of what a node tells autoscalers, in what is kept of it."""
+MARK_NAMES: Final = (
+    LABEL_IDLE,
+    ANNOTATION_IDLE_SINCE,
+    ANNOTATION_SCALE_DOWN_DISABLED,
+    ANNOTATION_DO_NOT_DISRUPT,
+)
 _DIMENSIONS: Final = frozenset(one.resource for one in DIMENSIONS)
 
 
@@ -70,7 +88,14 @@ def trim_node(item: Object) -> dict[str, Any]:
     deleting = {"deletionTimestamp": metadata["deletionTimestamp"]} if metadata.get("deletionTimestamp") else {}
     allocatable = status.get("allocatable") or {}
     return {
-        "metadata": {**kept(item), "labels": dict(labels_of(item)), **_annotations(metadata), **deleting},
+        "metadata": {
+            **kept(item),
+            "labels": {name: value for name, value in labels_of(item).items() if name != LABEL_IDLE},
+            **{field: metadata[field] for field in ("creationTimestamp",) if field in metadata},
+            **_annotations(metadata),
+            **deleting,
+        },
+        MARKS: marks_of(item),
         "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
         "status": {
             "allocatable": {n: amount for n, amount in allocatable.items() if n in _DIMENSIONS or is_extended(n)},
@@ -82,6 +107,12 @@ def trim_node(item: Object) -> dict[str, Any]:
         },
         "amounts": _offered(item, GPU_RESOURCES),
     }
+
+
+def marks_of(item: Object) -> dict[str, str]:
+    """What the node's labels and annotations tell autoscalers."""
+    given = {**(item["metadata"].get("annotations") or {}), **labels_of(item)}
+    return {name: given[name] for name in MARK_NAMES if name in given}
 
 
 def _offered(node: Object, gpu_resources: Sequence[str], pool: Pool | None = None) -> Amounts:
@@ -122,5 +153,5 @@ def said_by_author(item: Object | None) -> Object | None:
 
 
 def facts_of_node(node: Object | None) -> Object | None:
-    """A kept node without its resource version."""
-    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}}
+    """What plans depend on of a node that is kept: not its version, nor what it tells autoscalers."""
+    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}, MARKS: {}}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from synergy_api.parts.waiting import QueueStatus
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time, parse_time
-from synergy_core.model.answer import Plan
+from synergy_core.model.answer import Plan, Waiting
 from synergy_extender.cluster.run_state import service_of
 from synergy_extender.cluster.views import JobView, Key
 
@@ -18,12 +18,19 @@ def queue_of(
     queue: dict[Key, QueueStatus] = {}
     for waiting in plan.waiting:
         if waiting.job in names:
-            _append(queue, jobs[names[waiting.job]], Finding(Reason(waiting.reason), waiting.message))
+            _append(queue, jobs[names[waiting.job]], Finding(Reason(waiting.reason), _told(waiting)))
     for job in sorted(backing_off, key=lambda job: job.key):
         _append(queue, job, _backoff(job))
     for key in sorted(refused.keys() & jobs.keys()):
         _append(queue, jobs[key], refused[key])
     return queue
+
+
+def _told(waiting: Waiting) -> str:
+    """Its message, with the time when the nodes are expected that it waits for."""
+    if waiting.at is None:
+        return waiting.message
+    return f"{waiting.message} They are expected at {format_time(float(int(waiting.at)))}."
 
 
 def _append(queue: dict[Key, QueueStatus], job: JobView, why: Finding) -> None:

@@ -3,6 +3,7 @@
 from prometheus_client import CollectorRegistry, Gauge
 
 from synergy_extender.metrics.forecasts import ForecastMetrics
+from synergy_extender.metrics.growth import GrowthMetrics
 from synergy_extender.metrics.jobs import JobMetrics
 from synergy_extender.metrics.leases import LeaseMetrics
 from synergy_extender.metrics.planning import PlanningMetrics
@@ -19,6 +20,7 @@ class Metrics:
         self.verbs = VerbMetrics(self.registry)
         self.planning = PlanningMetrics(self.registry)
         self.jobs = JobMetrics(self.registry)
+        self.growth = GrowthMetrics(self.registry)
         self.writes = WriteMetrics(self.registry)
         self.leases = LeaseMetrics(self.registry)
         self.forecasts = ForecastMetrics(self.registry)

@@ -6,16 +6,21 @@ from synergy_api.base import Condition
 from synergy_api.cluster.failing_nodes import told
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pool import PoolProblem
-from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.gpu_pool import FailingNodeStatus, GPUPoolStatus
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
 from synergy_api.timestamps import format_time
 from synergy_core.model.answer import SharesFrom
 from synergy_core.selection.failing_nodes import FailingNode
+from synergy_extender.cluster.state import ClusterState
 from synergy_extender.condition import before, condition
+from synergy_extender.growth.follow import NOBODY, Refused, pool_finding
+from synergy_extender.growth.idle import is_idle, marks_on
 from synergy_extender.planning.policy import PolicyInForce
+from synergy_extender.snapshot.node_groups import request_states
 
+AUTOSCALING = "Autoscaling"
+"""Set on pools that can grow: whether nodes are asked for, and come."""
 SCHEMAS_CURRENT = "SchemasCurrent"
 """Set on the policy in force while the served schemas lack a field that the extender writes."""
 NODES_RELIABLE = "NodesReliable"
@@ -27,26 +32,37 @@ _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", 
 
 def pool_statuses(
     objects: Iterable[Object],
-    capacities: Sequence[NodeCapacity],
+    state: ClusterState,
     problems: Sequence[PoolProblem],
     now: float,
-    failing: Mapping[str, FailingNode] | None = None,
+    refused: Mapping[str, Refused] = NOBODY,
 ) -> dict[str, GPUPoolStatus]:
     """The status of each pool whose written one is not so already."""
     changed: dict[str, GPUPoolStatus] = {}
+    requests = request_states(state, now)
+    autoscaled = {pool.name for pool in state.pools if pool.spec.autoscaling is not None}
     for item in objects:
         name = str(item["metadata"]["name"])
-        own = [c for c in capacities if c.pool == name]
+        own = [c for c in state.capacities if c.pool == name]
         found = [problem.finding for problem in problems if name in problem.pools]
         words = _told(list(dict.fromkeys(finding.message for finding in found)))
         finding = Finding(found[0].reason, words) if found else say(Reason.NODES_FOUND)
-        bad = [failing[one.name] for one in own if one.name in failing] if failing else []
+        bad = [state.failing[one.name] for one in own if one.name in state.failing]
         status = GPUPoolStatus(
             nodes=len(own),
             gpus=sum(c.gpus for c in own),
             failing_nodes=[_failing_status(one) for one in bad[:_MOST_FAILING]],
             conditions=[condition(item, finding, holds=not found, now=now), *_reliable(item, bad, now)],
         )
+        if name in autoscaled:
+            own_requests = requests.get(name, ())
+            asked, well = pool_finding(own_requests, refused.get(name), now, grows=state.grows)
+            growth: dict[str, object] = {
+                "conditions": [*status.conditions, condition(item, asked, holds=well, now=now, kind=AUTOSCALING)],
+                "nodes_asked_for": sum(one.missing for one in own_requests if one.open),
+                "nodes_idle": sum(is_idle(marks_on(state, c.name)) for c in own),
+            }
+            status = status.model_copy(update=growth)
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from synergy_core.explain.preemptions import preemptions
 from synergy_core.model import snapshot as core
+from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
@@ -18,6 +19,7 @@ from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.decisions.unstarted import Unstarted
 from synergy_extender.decisions.writing_order import affordable
 from synergy_extender.failures import CALL_FAILED, explain
+from synergy_extender.growth.autoscaling import Autoscaling
 from synergy_extender.leader import Lead
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.metrics import Metrics
@@ -79,7 +81,8 @@ class PlanningLoop:
             client, lead=lead, observe=cache.observe, metrics=metrics, unwritten=self._unwritten, clock=clock
         )
         self._repair = ProgressRepair(ProgressWriter(client, cache.observe), metrics, lambda: lead.leading)
-        self._publisher = Publisher(client, cache, metrics, lead=lead)
+        self._autoscaling = Autoscaling(client, cache, metrics, lead=lead)
+        self._publisher = Publisher(client, cache, metrics, lead=lead, refused=self._autoscaling.refused)
         self._dirty = asyncio.Event()
         self._policy = PolicyInForce()
         self._again_at: float | None = None
@@ -181,7 +184,7 @@ class PlanningLoop:
         if self._timetable is None or rounds != self._timetable.rounds:
             self._timetable = Timetable(rounds, now)
         timetable = self._timetable
-        mode, index = _mode(timetable.due(now), timetable)
+        mode, index = timetable.plan_at(now)
         self._unwritten.keep(self._cache.jobs)
         try:
             result = await self._plan(mode, index, now)
@@ -207,6 +210,8 @@ class PlanningLoop:
             estimates=self._forecasts.told,
         )
         last_fill, self._last_fill = self._last_fill, None
+        plan = result.plan if result is not None else None
+        await self._autoscaling.keep(self._cache.state(), plan)
         with self._metrics.planning.write_seconds.labels(mode).time():
             dropped = await self._writer.write(self._affordable(decision.changes))
         if not dropped:
@@ -217,7 +222,7 @@ class PlanningLoop:
             if self._clock() > rounds.start(index):
                 self._metrics.planning.late_rounds.inc()
         self._reserved, timetable.planned = decision.reserved, index
-        await self._afterwards()
+        await self._afterwards(plan)
 
     def _state(self, now: float) -> ClusterState:
         return without_failing_nodes(self._cache.state(), self._policy.spec.failing_nodes, now)
@@ -278,7 +283,7 @@ class PlanningLoop:
             self._again_at = self._clock() + _POSITIONS_AGAIN_S
         return chosen
 
-    async def _afterwards(self) -> None:
+    async def _afterwards(self, plan: Plan | None) -> None:
         """What no worker waits for."""
         now = self._clock()
         state = self._state(now)
@@ -288,12 +293,8 @@ class PlanningLoop:
         self._forecasts.note_starts(state, now)
         await self._repair.repair(state.jobs.values())
         shares_from = self.last.planned.plan.shares_from if self.last is not None else ""
+        await self._autoscaling.follow(state, plan, self._reserved.values(), now)
         await self._publisher.publish(state, self._policy, now, shares_from)
-
-
-def _mode(due: int | None, timetable: Timetable) -> tuple[Mode, int]:
-    """What is planned now: the round that is due, or free room in the one that was planned last."""
-    return ("fill", timetable.planned) if due is None else ("round", due)
 
 
 def _unadmitted(allocation: Any) -> bool:

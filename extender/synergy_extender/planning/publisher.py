@@ -23,6 +23,7 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.placements import sizes_of
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.decisions.history import updated
+from synergy_extender.growth.follow import NOBODY, Refused
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
@@ -50,7 +51,17 @@ _TENANT_WRITES_PER_S = 2.0
 class Publisher:
     """Writes statuses that have changed, posts events of what is new, and sets gauges."""
 
-    def __init__(self, client: KubeClient, cache: ClusterCache, metrics: Metrics, *, lead: Lead) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        cache: ClusterCache,
+        metrics: Metrics,
+        *,
+        lead: Lead,
+        refused: Mapping[str, Refused] = NOBODY,
+    ) -> None:
+        """`refused` are the requests for nodes that the API server refuses, by pool."""
+        self._refused = refused
         self._client = client
         self._cache = cache
         self._metrics = metrics
@@ -76,7 +87,7 @@ class Publisher:
         pools, policies = self._cache.objects("gpupools"), self._cache.objects("schedulingpolicies")
         policy = replace(policy, history=_history(policies, state, policy))
         problems = [*self._cache.pool_problems, *found]
-        for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now, state.failing)):
+        for item, pool in _with(pools, pool_statuses(pools, state, problems, now, self._refused)):
             await self._write(GPU_POOLS, item, pool, now)
         for item, verdict in _with(
             policies, policy_statuses(policies, policy, now, shares_from, told_all(self._client.undeclared))

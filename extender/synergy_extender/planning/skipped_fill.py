@@ -31,4 +31,5 @@ def fill_signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ..
         for job in built.snapshot.jobs
     )  # fmt: skip
     told = tuple((key, one.restriction) for key, one in built.entitled.by_job.items() if one.restriction is not None)
-    return built.snapshot.nodes, built.snapshot.quotas, jobs, tuple(sorted(built.refused)), told, policy.spec
+    groups = built.snapshot.node_groups
+    return built.snapshot.nodes, groups, built.snapshot.quotas, jobs, tuple(sorted(built.refused)), told, policy.spec

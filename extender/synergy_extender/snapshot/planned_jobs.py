@@ -7,6 +7,7 @@ from functools import cached_property
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.nodes import pod_spec_admits
 from synergy_api.cluster.pools import NodeCapacity, worker_tolerations
+from synergy_api.names import RESOURCE_GPU
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.profile import ProfileRequest
 from synergy_core.model import snapshot as core
@@ -18,6 +19,7 @@ from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.colocation.order import group_of, key_of
 from synergy_extender.colocation.usages import too_small_clients
 from synergy_extender.snapshot.entitlements import Entitlements
+from synergy_extender.snapshot.node_groups import group_name, growing, new_node_objects
 from synergy_extender.snapshot.nodes import room_of
 from synergy_extender.snapshot.requests import held, profiling, running_profile, training
 from synergy_extender.snapshot.used_room import OVERDUE_SECONDS, overdue
@@ -108,7 +110,8 @@ class PlannedJobs:
         nodes = self._admitted[kind]
         small = too_small_clients(job, self._shared)
         if small:
-            everywhere = [capacity.name for capacity in self._state.capacities] if nodes is None else nodes
+            everywhere = [*(one.name for one in self._state.capacities), *new_node_objects(self._state)]
+            everywhere = everywhere if nodes is None else list(nodes)
             nodes = tuple(name for name in everywhere if name not in small)
         if nodes is None or allocation is None:
             return nodes
@@ -146,14 +149,17 @@ def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
     """A template that is no pod's admits no node. The operator reports it to the user; here it must not end the
     plan."""
     try:
+        nodes = {**{one.name: state.nodes[one.name] for one in state.capacities}, **new_node_objects(state)}
+        resources = {one.name: one.resource for one in state.capacities}
+        resources |= {group_name(pool.name): pool.resource or RESOURCE_GPU for pool, _ in growing(state)}
         names = [
-            one.name
-            for one in state.capacities
-            if pod_spec_admits(job.constraints, state.nodes[one.name], worker_tolerations(one.resource))
+            name
+            for name, node in nodes.items()
+            if pod_spec_admits(job.constraints, node, worker_tolerations(resources[name]))
         ]
     except (TypeError, AttributeError, KeyError, ValueError):
         return ()
-    return None if len(names) == len(state.capacities) else tuple(names)
+    return None if len(names) == len(nodes) else tuple(names)
 
 
 def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | None) -> ProfileRequest:

@@ -11,6 +11,7 @@ from synergy_extender.cluster.run_state import RunState, open_run, run_state
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.snapshot.entitlements import Entitlements, entitlements
+from synergy_extender.snapshot.node_groups import node_groups
 from synergy_extender.snapshot.nodes import node_of, takes_new
 from synergy_extender.snapshot.planned_jobs import PlannedJobs, has_full_room
 from synergy_extender.snapshot.preemption_budgets import preempted_lately, with_budgets
@@ -93,6 +94,7 @@ def build_snapshot(
             state.tenancy,
             preempted_lately(state.jobs, entitled, {job.name for job in jobs}, now),
         ),
+        node_groups=node_groups(state, now),
         quotas=quotas.limits(_moved(state, mode, now, {job.name for job in jobs})),
     )
     return BuiltSnapshot(snapshot, refused, entitled)

@@ -1,10 +1,11 @@
 """The cluster, as validation and profile series see it: GPU types, their nodes, and settings of the policy."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
+from synergy_api.cluster.new_nodes import possible_nodes
 from synergy_api.cluster.nodes import Object, is_ready
 from synergy_api.cluster.pool import read_pools
 from synergy_api.cluster.pools import NodeCapacity, node_capacities
@@ -28,6 +29,8 @@ class ClusterView:
     """Nodes on which, as an administrator states by the taint node.kubernetes.io/out-of-service, nothing runs."""
     max_checkpoint_seconds: int = Preemption().max_checkpoint_seconds
     """The longest time that a job may take for its checkpoint after its lease ends."""
+    possible: tuple[NodeCapacity, ...] = ()
+    """Nodes that are not there, and that pools may get."""
     tenants: tuple[str, ...] = ()
     """The tenants that the policy names; empty for policies without tenants."""
 
@@ -41,6 +44,11 @@ class ClusterView:
         """The GPU types of the cluster that a job with these `spec.gpuTypes` may use. An empty `wanted` allows all."""
         allowed = frozenset(wanted)
         return tuple(kind for kind in self.by_type if not allowed or kind in allowed)
+
+    @property
+    def grown(self) -> "ClusterView":
+        """The cluster with all the nodes that its pools may get: what a job may ask for."""
+        return replace(self, nodes=(*self.nodes, *self.possible)) if self.possible else self
 
     def lost(self, node: str) -> bool:
         """The node does not exist or does not report Ready, so the operator cannot see how its pods end."""
@@ -62,12 +70,14 @@ def _is_out_of_service(node: Object) -> bool:
 def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], policy: SchedulingPolicySpec) -> ClusterView:
     """The cluster from Node and GPUPool objects; pools that do not parse are left to the extender to report."""
     listed = list(nodes)
-    found = node_capacities(listed, read_pools(pools)[0])
+    read = read_pools(pools)[0]
+    found = node_capacities(listed, read)
     return ClusterView(
         nodes=tuple(node for node in found if node.gpu_type and node.gpus > 0),
         unready=frozenset(str(node["metadata"]["name"]) for node in listed if not is_ready(node)),
         names=frozenset(str(node["metadata"]["name"]) for node in listed),
         out_of_service=frozenset(str(node["metadata"]["name"]) for node in listed if _is_out_of_service(node)),
+        possible=possible_nodes(read, found),
         profiling=policy.profiling,
         max_checkpoint_seconds=policy.preemption.max_checkpoint_seconds,
         tenants=tuple(tenant.name for tenant in policy.tenants) if policy.policy == "hierarchical" else (),

@@ -1,6 +1,6 @@
 """The rights that the chart gives: no more than the components say they need."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -63,6 +63,25 @@ def test_the_extender_binds_pods_and_changes_them_in_no_other_way(objects: Rende
         ("tokenreviews", "create"),
         ("subjectaccessreviews", "create"),
     }
+
+
+def test_nodes_are_marked_and_asked_for_only_where_autoscaling_is_on(
+    objects: Rendered, render: Callable[..., Rendered]
+) -> None:
+    assert ("Role", "kube-synergy-autoscaling") not in objects
+    grown = render("autoscaling.enabled=true")
+    more = _grants(grown, "kube-synergy-extender") - _grants(objects, "kube-synergy-extender")
+    assert more == {("nodes", "patch")}
+    rules = grown["Role", "kube-synergy-autoscaling"]["rules"]
+    assert {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]} == {
+        *(("provisioningrequests", verb) for verb in ("list", "watch", "create", "delete")),
+        *(("podtemplates", verb) for verb in ("create", "patch")),
+    }
+    (subject,) = grown["RoleBinding", "kube-synergy-autoscaling"]["subjects"]
+    assert subject["name"] == "kube-synergy-extender"
+    for rendered, value in ((objects, "false"), (grown, "true")):
+        (container,) = rendered["Deployment", "kube-synergy-extender"]["spec"]["template"]["spec"]["containers"]
+        assert {"name": "SYNERGY_AUTOSCALING", "value": value} in container["env"]
 
 
 def test_the_operator_binds_nothing_and_makes_and_changes_jobs_of_arrays(objects: Rendered) -> None:

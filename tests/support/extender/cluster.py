@@ -6,9 +6,11 @@ from typing import Any
 from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pool import read_pools
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.timestamps import format_time
+from synergy_extender.cluster.node_requests.request import NodeRequest
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView, read_job, read_pod
@@ -122,17 +124,23 @@ def cluster(
     jobs: Iterable[JobView] = (),
     pods: Iterable[PodView] = (),
     tolerated: Iterable[str] = (),
+    *,
     tenancy: Tenancy | None = None,
+    pools: Iterable[Object] = (),
+    requests: Iterable[NodeRequest] | None = None,
 ) -> ClusterState:
-    """The cluster's state."""
-    listed = list(nodes)
+    """The cluster's state. With `requests`, nodes may be asked for."""
+    listed, read = list(nodes), read_pools(pools)[0]
     return ClusterState(
         jobs={j.key: j for j in jobs},
-        capacities=node_capacities(listed, [], [{"key": key, "operator": "Exists"} for key in tolerated]),
+        capacities=node_capacities(listed, read, [{"key": key, "operator": "Exists"} for key in tolerated]),
         nodes={n["metadata"]["name"]: n for n in listed},
         allocatable={n["metadata"]["name"]: Amounts.parse(n["status"]["allocatable"]) for n in listed},
         pods=PodIndex(pods),
         tenancy=tenancy or Tenancy(),
+        pools=read,
+        requests=tuple(requests or ()),
+        grows=requests is not None,
     )
 
 

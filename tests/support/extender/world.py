@@ -58,6 +58,7 @@ async def replica(
         scheduler_port=0,
         api_port=0,
         ops_port=0,
+        autoscaling=True,
         leader=leader,
     )
     async with await KubeClient.connect(kubeconfig=str(kubeconfig)) as client:

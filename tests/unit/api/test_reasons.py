@@ -75,4 +75,6 @@ def test_a_text_without_its_facts_is_an_error() -> None:
 def test_the_planners_texts_ask_for_facts_that_it_has() -> None:
     facts = {name for text in MESSAGES.values() for _, name, _, _ in string.Formatter().parse(text) if name}
     of_tenants = {"tenant", "gpu_type", "limit", "guarantee", "borrowing", "held", "kept"}
-    assert facts <= {"gpus", "types", "skew", "quota", "resource", "hard", "left", "need"} | of_tenants
+    assert (
+        facts <= {"gpus", "types", "skew", "quota", "resource", "hard", "left", "need", "nodes", "groups"} | of_tenants
+    )

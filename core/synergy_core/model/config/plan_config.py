@@ -252,6 +252,27 @@ class PlanConfig:
         ),
     ] = False
     """They also see that it differs between packed and spread (Gavel, section 3.1)."""
+    max_price_per_hour: Annotated[
+        float | None,
+        PolicyOption(
+            flag=Flag(
+                name="--max-price-per-hour",
+                metavar="PRICE",
+                help="No node is asked for with which all GPUs together would cost more.",
+                least=0,
+                most=1e12,
+                commands=frozenset({"plan"}),
+            ),
+            spec=SpecField(
+                name="autoscaling.max_price_per_hour",
+                description="No node is asked for with which all GPUs of the cluster together would cost more for an "
+                "hour, by the pricePerHour of their GPUPools. By default there is no such bound.",
+                at_least=0,
+                at_most=1e12,
+            ),
+        ),
+    ] = None
+    """No node is asked for with which all GPUs together would cost more for an hour; null: whatever they cost."""
     explain: Annotated[bool, CallersOption("the caller knows if the reasons are read")] = True
     """False leaves `waiting` empty, and does not look at jobs below the point of the queue where nothing is left. The
     plan is the same, and found faster."""

@@ -27,6 +27,7 @@ from synergy_core.model.snapshot.limits import (
     check_speed,
 )
 from synergy_core.model.snapshot.node import Node
+from synergy_core.model.snapshot.node_group import NodeGroup, Promise
 from synergy_core.model.snapshot.profile import Profile
 from synergy_core.model.snapshot.quota import Quota, QuotaDraw, QuotaLimit, merged_draws
 from synergy_core.model.snapshot.snapshot import Snapshot
@@ -46,6 +47,7 @@ __all__ = [
     "Moment",
     "Name",
     "Node",
+    "NodeGroup",
     "NodeShare",
     "Part",
     "PastJob",
@@ -53,6 +55,7 @@ __all__ = [
     "Positive",
     "Price",
     "Profile",
+    "Promise",
     "Purpose",
     "Quota",
     "QuotaDraw",

@@ -10,6 +10,7 @@ from synergy_core.model.snapshot.history import PastJob
 from synergy_core.model.snapshot.job import Job
 from synergy_core.model.snapshot.limits import STRICT, FieldError, Moment, unique
 from synergy_core.model.snapshot.node import Node
+from synergy_core.model.snapshot.node_group import NodeGroup
 from synergy_core.model.snapshot.profile import Profile
 from synergy_core.model.snapshot.quota import Quota
 from synergy_core.model.snapshot.tenant import Tenant, check_tenants
@@ -29,6 +30,8 @@ class Snapshot:
     """A job's tenant that is not named here has no parent, weight 1 and fairness, and neither guarantee nor limit."""
     quotas: tuple[Quota, ...] = ()
     """What jobs may hold together beside what the nodes have."""
+    node_groups: tuple[NodeGroup, ...] = ()
+    """Groups of nodes that can grow."""
     history: tuple[PastJob, ...] = ()
     """The jobs that have arrived so far, for forecasts."""
     model_profiles: Mapping[str, Mapping[str, Mapping[str, Profile]]] = field(default_factory=dict)
@@ -41,7 +44,8 @@ class Snapshot:
         unique("jobs", [job.name for job in self.jobs])
         check_tenants(self.tenants)
         unique("quotas", [quota.name for quota in self.quotas])
-        _alike(self.nodes)
+        unique("node_groups", [group.name for group in self.node_groups])
+        _alike((*self.nodes, *self.node_groups), len(self.nodes))
         _known_quotas(self.jobs, {quota.name for quota in self.quotas})
 
 
@@ -53,9 +57,15 @@ def _known_quotas(jobs: tuple[Job, ...], known: set[str]) -> None:
                 raise FieldError(path, f"{draw.quota!r} is not in quotas; describe it there")
 
 
-def _alike(nodes: tuple[Node, ...]) -> None:
+def _alike(nodes: tuple[Node | NodeGroup, ...], single: int) -> None:
+    """Raise FieldError where one names further resources that the first does not. The groups come after the single
+    nodes."""
+
+    def path(index: int) -> str:
+        return f"nodes[{index}]" if index < single else f"node_groups[{index - single}]"
+
     for index, node in enumerate(nodes):
         for name in sorted(node.further.keys() ^ nodes[0].further.keys()):
             lacking = index if name not in node.further else 0
             problem = f"missing, node {nodes[index - lacking].name!r} has it; give it for every node"
-            raise FieldError(f"nodes[{lacking}].further.{name}", problem)
+            raise FieldError(f"{path(lacking)}.further.{name}", problem)

@@ -40,10 +40,10 @@ LEAST_MEMORY_BYTES: Final = 16 << 20
 
 
 def validation_error(job: JobView, cluster: ClusterView) -> Finding | None:
-    """Why the job cannot be planned; None if it can."""
+    """Why the job cannot be planned, on the nodes that are there and those that pools may get; None if it can."""
     if job.spec is None:
         return say(Reason.INVALID_SPEC, problem=job.spec_error)
-    spec = job.spec
+    spec, cluster = job.spec, cluster.grown
     checks: tuple[Callable[[], Finding | None], ...] = (
         partial(_size, spec),
         partial(_template, spec),

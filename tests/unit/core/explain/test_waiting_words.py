@@ -11,9 +11,10 @@ WITH_GPUS = [reason for reason in Reason if "{gpus}" in MESSAGES[reason]]
 
 @pytest.mark.parametrize("reason", WITH_GPUS)
 def test_one_gpu_is_not_several(reason: Reason) -> None:
-    assert "1 GPUs" not in waiting(job("a", 1), reason).message
-    assert "1 GPU" in waiting(job("a", 1), reason).message
-    assert "2 GPUs" in waiting(job("a", 2), reason).message
+    facts = {"nodes": "1 node", "groups": "g"}
+    assert "1 GPUs" not in waiting(job("a", 1), reason, facts).message
+    assert "1 GPU" in waiting(job("a", 1), reason, facts).message
+    assert "2 GPUs" in waiting(job("a", 2), reason, facts).message
 
 
 def test_the_message_of_no_free_gpu() -> None:

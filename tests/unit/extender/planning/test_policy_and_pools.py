@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from support.extender.cluster import NOW, node_object
+from support.extender.cluster import NOW, cluster, node_object
 from synergy_api.cluster.pool import PoolProblem, read_pools
 from synergy_api.cluster.pools import node_capacities, pool_problems
 from synergy_api.reasons import ENTRIES, Reason, ReasonPlace, say
@@ -192,9 +192,9 @@ def test_pools_say_how_many_gpus_they_have_and_what_contradicts() -> None:
     product = {"nvidia.com/gpu.product": "V100"}
     objects = [pool("a", product), pool("b", product), pool("idle", {"x": "y"}), {"metadata": {"name": "broken"}}]
     pools, unreadable = read_pools(objects)
-    capacities = node_capacities([node_object("n1"), node_object("n2")], pools)
-    problems = [*unreadable, *pool_problems(pools, capacities)]
-    statuses = pool_statuses(objects, capacities, problems, NOW)
+    state = cluster([node_object("n1"), node_object("n2")], pools=objects)
+    problems = [*unreadable, *pool_problems(pools, state.capacities)]
+    statuses = pool_statuses(objects, state, problems, NOW)
     assert {
         name: (s.nodes, s.gpus, s.conditions[0].status, s.conditions[0].reason) for name, s in statuses.items()
     } == {
@@ -205,10 +205,10 @@ def test_pools_say_how_many_gpus_they_have_and_what_contradicts() -> None:
     }
     assert all(ReasonPlace.POOL in ENTRIES[Reason(s.conditions[0].reason)].places for s in statuses.values())
     fine = [pool("a", product)]
-    capacities = node_capacities([node_object("n1")], read_pools(fine)[0])
-    (status,) = pool_statuses(fine, capacities, [], NOW).values()
+    state = cluster([node_object("n1")], pools=fine)
+    (status,) = pool_statuses(fine, state, [], NOW).values()
     assert (status.nodes, status.gpus, status.conditions[0].reason) == (1, 8, "NodesFound")
-    assert pool_statuses([{**fine[0], "status": status.to_wire()}], capacities, [], NOW + 9) == {}
+    assert pool_statuses([{**fine[0], "status": status.to_wire()}], state, [], NOW + 9) == {}
 
 
 def test_a_condition_that_somebody_spoilt_is_written_anew() -> None:
@@ -249,6 +249,6 @@ def test_a_problem_of_each_node_of_a_large_pool_has_room_in_its_condition() -> N
         for number in range(1000)
     ]
     objects = [{"metadata": {"name": "pool", "uid": "u", "generation": 1}, "spec": {}}]
-    (status,) = pool_statuses(objects, [], problems, NOW).values()
+    (status,) = pool_statuses(objects, cluster([]), problems, NOW).values()
     assert status.conditions[0].reason == "ReservedTooLarge"
     assert status.conditions[0].message.endswith("; and 984 more")

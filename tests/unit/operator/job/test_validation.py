@@ -279,6 +279,23 @@ def test_without_gpu_nodes_every_job_waits_for_some() -> None:
     assert found.reason is Reason.NO_GPU_NODES
 
 
+def test_nodes_that_a_pool_may_get_count() -> None:
+    how = {"maxNodes": 3, "node": {"gpus": 8, "cpu": "32", "memory": "128Gi"}}
+    spec = {"nodeSelector": {"pool": "cloud"}, "gpuType": "H100", "autoscaling": how}
+    pool = {"metadata": {"name": "cloud"}, "spec": spec}
+    there = node("h1", kind="H100", gpus=8)
+    there["metadata"]["labels"]["pool"] = "cloud"
+    for nodes in ([], [there]):
+        cluster = read_cluster(nodes, [pool], SchedulingPolicySpec())
+        assert validation_error(read_job(job_manifest(gpus=24, gpuTypes=["H100"])), cluster) is None
+        found = validation_error(read_job(job_manifest(gpus=25, gpuTypes=["H100"])), cluster)
+        assert found is not None
+        assert found.reason is Reason.TOO_MANY_GPUS
+        assert [one.name for one in cluster.nodes] == [one["metadata"]["name"] for one in nodes], (
+            "nobody is profiled there"
+        )
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_bad_job_stays_pending_with_condition_and_warning_and_never_raises(case: str) -> None:
     world = World(NODES, **CASES[case][0])

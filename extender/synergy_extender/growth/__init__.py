@@ -1,0 +1,1 @@
+"""Nodes that are asked for, and what autoscalers are told of those that are there."""
