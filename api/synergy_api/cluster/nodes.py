@@ -7,6 +7,7 @@ Object = Mapping[str, Any]
 """A Kubernetes object or a part of one as decoded JSON."""
 
 _REPELLING: Final = ("NoSchedule", "NoExecute")
+_OWN_TAINTS: Final = "node.kubernetes.io/"
 
 
 def labels_of(node: Object) -> Mapping[str, str]:
@@ -66,9 +67,16 @@ def pod_spec_admits(spec: Object, node: Object, tolerations: Sequence[Object] = 
     return repelling_taint(_without_cordon(node), [*(spec.get("tolerations") or []), *tolerations]) is None
 
 
+def tolerations_of_all(nodes: Iterable[Object]) -> list[Object]:
+    """Tolerations for all taints but those that Kubernetes set because something is wrong: a taint of an administrator
+    keeps away only the jobs that do not tolerate it."""
+    keys = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
+    return [{"key": key, "operator": "Exists"} for key in sorted(keys) if not key.startswith(_OWN_TAINTS)]
+
+
 def _without_cordon(node: Object) -> Object:
     taints = node.get("spec", {}).get("taints") or []
-    kept = [t for t in taints if not str(t.get("key", "")).startswith("node.kubernetes.io/")]
+    kept = [t for t in taints if not str(t.get("key", "")).startswith(_OWN_TAINTS)]
     return {"spec": {"taints": kept}}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
+from synergy_api.cluster.nodes import tolerations_of_all
 from synergy_api.cluster.pool import read_pools
 from synergy_api.cluster.pools import NodeCapacity, node_capacities
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
@@ -14,14 +15,10 @@ from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES
 from synergy_view.seen import SeenJob
 from synergy_view.top import FailingNodeRow, failing_node_rows
 
-_OWN_TAINTS = "node.kubernetes.io/"
-
 
 def gpu_nodes(nodes: Sequence[Object], pools: Sequence[Object]) -> list[NodeCapacity]:
     """GPU nodes with their resources. Tainted nodes are included, because jobs may tolerate the taint."""
-    chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
-    tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
-    return node_capacities(nodes, read_pools(pools)[0], tolerations)
+    return node_capacities(nodes, read_pools(pools)[0], tolerations_of_all(nodes))
 
 
 async def failing_rows(cluster: Cluster, jobs: Sequence[SeenJob]) -> list[FailingNodeRow] | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from synergy_api.cluster.nodes import tolerations_of_all
 from synergy_api.cluster.pool import read_pools
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
@@ -26,7 +27,6 @@ WHOLE_EVERY_S: Final = 0.2
 """Types, tenants and reasons, which are about all jobs, five times a second at most."""
 _RENEW_EVERY_S: Final = 30.0
 """GPU-hours of open runs grow without any change."""
-_OWN_TAINTS: Final = "node.kubernetes.io/"
 
 
 class LiveCluster:
@@ -84,10 +84,8 @@ class LiveCluster:
         if self._nodes_changed:
             self._nodes_changed = False
             nodes = list(self._reflectors["nodes"])
-            chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
-            tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
             pools, _ = read_pools(self._reflectors["pools"])
-            self.rows.set_nodes(node_capacities(nodes, pools, tolerations))
+            self.rows.set_nodes(node_capacities(nodes, pools, tolerations_of_all(nodes)))
 
     @contextmanager
     def subscribed(self, user: str = "") -> Iterator[Subscriber]:

@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from synergy_api.amounts import Amounts
-from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.nodes import Object, tolerations_of_all
 from synergy_api.cluster.pool import Pool, PoolProblem, read_pools, with_devices
 from synergy_api.cluster.pools import NodeCapacity, node_capacities
 from synergy_api.cluster.priority_classes import PriorityClasses, read_priority_classes
@@ -53,7 +54,6 @@ from synergy_kube.resources import (
 )
 
 _LOG = logging.getLogger(__name__)
-_OWN_TAINTS = "node.kubernetes.io/"
 _REMEMBERED_DELETIONS = 4096
 
 
@@ -73,27 +73,20 @@ class ClusterCache:
     ) -> None:
         self._on_change = on_change
         self.requests = requests
+        watch, optional = partial(Reflector, client), partial(Reflector, client, optional=True)
         self._reflectors = {
-            "trainingjobs": Reflector(client, TRAINING_JOBS, trim=self._trim_job, on_change=self._job_changed),
-            "pods": Reflector(client, PODS, trim=trim_pod, on_change=self._pod_changed),
-            "nodes": Reflector(client, NODES, trim=trim_node, on_change=self._node_changed),
-            "gpupools": Reflector(client, GPU_POOLS, on_change=self._pool_changed),
-            "schedulingpolicies": Reflector(client, SCHEDULING_POLICIES, on_change=self._policy_changed),
-            "resourcequotas": Reflector(client, RESOURCE_QUOTAS, trim=trim_quota, on_change=self._view_changed),
-            "services": Reflector(
-                client, SERVICES, label_selector=LABEL_JOB, trim=trim_service, on_change=self._service_changed
-            ),
-            "tenants": Reflector(client, TENANTS, on_change=self._tenancy_changed, optional=True),
-            "priorityclasses": Reflector(
-                client, PRIORITY_CLASSES, trim=trim_priority_class, on_change=self._classes_changed, optional=True
-            ),
-            "resourceslices": Reflector(
-                client, RESOURCE_SLICES, trim=trim_slice, on_change=self._slice_changed, optional=True
-            ),
-            "resourceclaims": Reflector(
-                client, RESOURCE_CLAIMS, trim=trim_claim, on_change=self._view_changed, optional=True
-            ),
-            "namespaces": Reflector(client, NAMESPACES, trim=trim_namespace, on_change=self._tenancy_changed),
+            "trainingjobs": watch(TRAINING_JOBS, trim=self._trim_job, on_change=self._job_changed),
+            "pods": watch(PODS, trim=trim_pod, on_change=self._pod_changed),
+            "nodes": watch(NODES, trim=trim_node, on_change=self._node_changed),
+            "gpupools": watch(GPU_POOLS, on_change=self._pool_changed),
+            "schedulingpolicies": watch(SCHEDULING_POLICIES, on_change=self._policy_changed),
+            "resourcequotas": watch(RESOURCE_QUOTAS, trim=trim_quota, on_change=self._view_changed),
+            "services": watch(SERVICES, label_selector=LABEL_JOB, trim=trim_service, on_change=self._service_changed),
+            "namespaces": watch(NAMESPACES, trim=trim_namespace, on_change=self._tenancy_changed),
+            "tenants": optional(TENANTS, on_change=self._tenancy_changed),
+            "priorityclasses": optional(PRIORITY_CLASSES, trim=trim_priority_class, on_change=self._classes_changed),
+            "resourceslices": optional(RESOURCE_SLICES, trim=trim_slice, on_change=self._slice_changed),
+            "resourceclaims": optional(RESOURCE_CLAIMS, trim=trim_claim, on_change=self._view_changed),
         }
         if requests is not None:
             self._reflectors["provisioningrequests"] = requests.follow(client, on_change)
@@ -177,16 +170,10 @@ class ClusterCache:
         return Ledger(self._allocatable, self.pods, self.assumed)
 
     def capacities(self) -> list[NodeCapacity]:
-        """What each GPU node offers.
-
-        A taint of an administrator keeps away only the jobs that do not tolerate it. A taint that Kubernetes set
-        because something is wrong keeps away all jobs.
-        """
+        """What each GPU node offers."""
         if self._capacities is None:
             nodes = with_devices(self._reflectors["nodes"], (one[VIEW] for one in self._reflectors["resourceslices"]))
-            chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
-            tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
-            self._capacities = node_capacities(nodes, self.pools, tolerations)
+            self._capacities = node_capacities(nodes, self.pools, tolerations_of_all(nodes))
             self._count_gpus(self._capacities, nodes)
         return self._capacities
 
@@ -202,9 +189,9 @@ class ClusterCache:
         return held
 
     def observe(self, item: Object) -> None:
-        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought. One
-        that comes after the watch has reported the job's end does not bring it back: nothing would ever remove it, or
-        release what it holds in the plan.
+        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought.
+
+        One that comes after the job's end does not bring it back: nothing would ever release what it holds.
         """
         view = self._trim_job(item).get(VIEW)
         if isinstance(view, JobView):
