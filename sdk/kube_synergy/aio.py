@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar, Unpack, cast, overload
 
-from kube_synergy.errors import JobDeletedError, JobFailedError, JobTimeoutError
+from kube_synergy.errors import InvalidJobError, JobDeletedError, JobFailedError, JobTimeoutError
 from kube_synergy.forecast import When
 from kube_synergy.live.cluster import Cluster, Where, connected
 from kube_synergy.live.explained import explained
@@ -279,6 +279,8 @@ def program_of(program: Callable[..., Any] | Script, args: Sequence[Any], kwargs
     """The program of a function or a script. Raises InvalidJobError."""
     if callable(program):
         return program_of_function(program, args, kwargs)
+    if kwargs:
+        raise InvalidJobError("kwargs: a script has none; write its options into args, such as args=['--rate', 0.1]")
     return program_of_script(Path(program), [str(one) for one in args])
 
 

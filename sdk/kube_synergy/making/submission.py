@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kube_synergy.errors import InvalidJobError
-from kube_synergy.making.options import JobOptions
+from kube_synergy.making.options import JobOptions, checked
 from kube_synergy.making.program import Program
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.resources.training_job import TrainingJobSpec
@@ -41,6 +41,7 @@ class Submission:
 
 def submission_of(program: Program, options: JobOptions) -> Submission:
     """The objects of a job that runs `program`. Raises InvalidJobError."""
+    options = checked(options)
     name = options.get("name") or _name_of(program.name)
     size = sum(len(text.encode()) for text in program.files.values())
     if size > _MOST:

@@ -141,3 +141,23 @@ KUBECONFIG = {
     "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "team"}}],
     "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}], "users": [{"name": "u", "user": {}}],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"gpu": 4}, "argument 'gpu' is not there; did you mean 'gpus'?"),
+        ({"gpu_types": "V100"}, "gpu_types: it is 'V100'; give a list of names"),
+        ({"after": "prepare"}, "after: it is 'prepare'; give a list of names"),
+        ({"after": [3]}, r"after: it is \[3\]; give a list of names"),
+        ({"env": {"A": 1}}, "env: 'A' is 1; names and values are strings"),
+        ({"env": ["A=1"]}, r"env: it is \['A=1'\]; give a dict"),
+        ({"spec": [1]}, r"spec: it is \[1\]; give a dict"),
+        ({"kwargs": {"rate": 1}}, "kwargs: a script has none; write its options into args"),
+    ],
+)
+def test_an_argument_that_would_be_passed_over_or_misread_is_refused(
+    script: Path, options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidJobError, match=says):
+        kube_synergy.manifests(script, image="i", steps=5, **options)
