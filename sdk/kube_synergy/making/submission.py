@@ -64,9 +64,11 @@ def submission_of(program: Program, options: JobOptions) -> Submission:
 
 def submission_of_manifest(manifest: Mapping[str, Any]) -> Submission:
     """The TrainingJob that a YAML file has. Raises InvalidJobError where it is another kind of object."""
-    kind = manifest.get("kind")
+    kind = manifest.get("kind") if isinstance(manifest, Mapping) else type(manifest).__name__
     if kind != TRAINING_JOBS.kind:
         raise InvalidJobError(f"kind: it is {kind!r}; give a TrainingJob, and create other objects with kubectl apply")
+    if not isinstance(manifest.get("metadata"), Mapping):
+        raise InvalidJobError("metadata: give the job a name")
     return Submission(dict(manifest))
 
 

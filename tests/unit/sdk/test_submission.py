@@ -119,6 +119,11 @@ def test_a_function_brings_what_runs_it() -> None:
 def test_other_kinds_are_no_jobs() -> None:
     with pytest.raises(InvalidJobError, match="kind: it is 'Pod'; give a TrainingJob"):
         submission_of_manifest({"kind": "Pod"})
+    nothing: Any = None
+    with pytest.raises(InvalidJobError, match="kind: it is 'NoneType'"):
+        submission_of_manifest(nothing)
+    with pytest.raises(InvalidJobError, match="metadata: give the job a name"):
+        submission_of_manifest({"kind": "TrainingJob", "metadata": None})
 
 
 @pytest.mark.parametrize(
