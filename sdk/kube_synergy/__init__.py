@@ -159,5 +159,5 @@ def manifests(
 def job(
     name: str, *, kubeconfig: str | None = None, context: str | None = None, namespace: str | None = None
 ) -> Job[Any]:
-    """A job that is there already. Raises JobNotFoundError."""
+    """A job that is there already. Raises JobNotFoundError; InvalidJobError for what cannot be a name."""
     return Job(background.run(aio.job(name, kubeconfig=kubeconfig, context=context, namespace=namespace)))

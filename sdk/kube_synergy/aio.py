@@ -5,11 +5,11 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, TypeVar, Unpack, cast, get_args, overload
 
-from kube_synergy.errors import JobDeletedError, JobFailedError, JobTimeoutError
+from kube_synergy.errors import InvalidJobError, JobDeletedError, JobFailedError, JobTimeoutError
 from kube_synergy.forecast import When
-from kube_synergy.live.cluster import Cluster, Where, connected
+from kube_synergy.live.cluster import Cluster, Where, check_names, connected
 from kube_synergy.live.explained import explained
 from kube_synergy.live.following import LogLine, log_lines, states, worker_pods
 from kube_synergy.live.results import newest_record, value_of
@@ -22,6 +22,7 @@ from kube_synergy.remote.kube_synergy_run import MARK
 from kube_synergy.status import JobStatus, status_of
 from synergy_api.resources.training_job import Phase
 from synergy_core.collector import collector_paused
+from synergy_core.model.names import not_there
 from synergy_kube import NotFound
 from synergy_view.why import Why, why
 
@@ -81,8 +82,11 @@ class Job(Generic[T]):
             until: a phase such as Running or Suspended.
             tell: is called with each new line about the job, such as `print`.
 
-        Raises JobFailedError with the function's traceback, JobTimeoutError, JobDeletedError.
+        Raises JobFailedError with the function's traceback, JobTimeoutError, JobDeletedError; ValueError if `until` is
+        no phase.
         """
+        if until is not None and until not in get_args(Phase):
+            raise ValueError(f"until: phase {not_there(str(until), get_args(Phase))}")
         told, last = "", None
         try:
             async with asyncio.timeout(timeout_s):
@@ -268,7 +272,8 @@ async def submit_manifest(
 async def job(
     name: str, *, kubeconfig: str | None = None, context: str | None = None, namespace: str | None = None
 ) -> Job[Any]:
-    """A job that is there already. Raises JobNotFoundError."""
+    """A job that is there already. Raises JobNotFoundError; InvalidJobError for what cannot be a name."""
+    check_names(name=name, **({"namespace": namespace} if namespace else {}))
     with explained():
         found: Job[Any] = Job(name, Where.of(kubeconfig, context, namespace))
     await found.status()
@@ -279,6 +284,8 @@ def program_of(program: Callable[..., Any] | Script, args: Sequence[Any], kwargs
     """The program of a function or a script. Raises InvalidJobError."""
     if callable(program):
         return program_of_function(program, args, kwargs)
+    if kwargs:
+        raise InvalidJobError("kwargs: a script has none; write its options into args, such as args=['--rate', 0.1]")
     return program_of_script(Path(program), [str(one) for one in args])
 
 

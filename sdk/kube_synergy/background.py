@@ -2,6 +2,7 @@
 notebook."""
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future
@@ -12,7 +13,8 @@ T = TypeVar("T")
 
 
 @cache
-def _loop() -> asyncio.AbstractEventLoop:
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """The loop of a process: a fork of it has no thread that would run the parent's."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="kube_synergy", daemon=True).start()
     return loop
@@ -20,7 +22,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 def start(work: Coroutine[Any, Any, T]) -> Future[T]:
     """Begin the work; it goes on in the background."""
-    return asyncio.run_coroutine_threadsafe(work, _loop())
+    return asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -65,7 +65,8 @@ class Job(Generic[T]):
             until: a phase such as Running or Suspended.
             tell: is called with each new line about the job, such as `print`.
 
-        Raises JobFailedError with the function's traceback, JobTimeoutError, JobDeletedError.
+        Raises JobFailedError with the function's traceback, JobTimeoutError, JobDeletedError; ValueError if `until` is
+        no phase.
         """
         return background.run(self._job.wait(timeout_s, until=until, tell=tell))
 

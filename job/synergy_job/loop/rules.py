@@ -23,6 +23,9 @@ class CheckpointRules:
         """Raises `ValueError` naming the argument of `iterate` that makes no sense."""
         if (self.save is None) != (self.load is None):
             raise ValueError("give both save and load or neither: the one is of no use without the other")
+        for name, function in (("save", self.save), ("load", self.load)):
+            if function is not None and not callable(function):
+                raise ValueError(f"{name} is {type(function).__name__}: it must be a function")
         periodic = {"checkpoint_every_steps": self.every_steps, "checkpoint_every_seconds": self.every_seconds}
         for name, value in periodic.items():
             if value is not None and value <= 0:

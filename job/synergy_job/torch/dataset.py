@@ -37,7 +37,7 @@ class SeededDataset:
     """
 
     def __init__(self, inner: Any) -> None:
-        self._inner = inner
+        vars(self)["_inner"] = inner
 
     def __getitem__(self, key: Any) -> Any:
         """One sample."""
@@ -52,6 +52,10 @@ class SeededDataset:
         if name.startswith("__") or name == "_inner":  # a copy or a pickle asks before `_inner` is there
             raise AttributeError(name)
         return getattr(self._inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """As a `worker_init_fn` does, which opens a file for the data set of its process."""
+        setattr(self._inner, name, value)
 
 
 class SeededBatches(SeededDataset):

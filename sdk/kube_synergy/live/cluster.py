@@ -1,11 +1,13 @@
 """A cluster with the user's own rights, found as kubectl finds it."""
 
 import logging
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
+from kube_synergy.errors import InvalidJobError
 from synergy_kube import ApiError, KubeClient, Resource
 from synergy_kube.credentials import default_namespace
 from synergy_kube.resources import TRAINING_JOBS
@@ -13,6 +15,7 @@ from synergy_view.seen import SeenJob, read, read_all
 
 Object = dict[str, Any]
 _FORBIDDEN = (401, 403)
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _log = logging.getLogger("kube_synergy")
 
 
@@ -79,6 +82,13 @@ class Cluster:
                 return None
             raise
         return listed
+
+
+def check_names(**names: object) -> None:
+    """Raises InvalidJobError that names the argument which cannot be the name of an object."""
+    for argument, name in names.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise InvalidJobError(f"{argument}: {name!r} cannot be one: it has small letters, digits, - and . only")
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ import symtable
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -144,7 +145,7 @@ def _check(function: Any, inner: Any) -> None:
 
 def _source(what: Any) -> str:
     try:
-        return textwrap.dedent(inspect.getsource(what)).rstrip() + "\n"
+        return _at_the_margin(inspect.getsource(what))
     except (OSError, TypeError):
         pass
     found = _source_by_methods(what) if isinstance(what, type) else None
@@ -153,6 +154,19 @@ def _source(what: Any) -> str:
             f"the source of {what.__qualname__} is not there: define it in a file or in a cell of a notebook"
         )
     return found
+
+
+def _at_the_margin(source: str) -> str:
+    """A definition of a block or a function as one of a module. The lines of its strings keep what they have."""
+    if not source[:1].isspace():
+        return source.rstrip() + "\n"
+    dedented = textwrap.dedent(source).rstrip() + "\n"
+    as_it_is = f"if True:\n{source.rstrip()}\n"
+    block: Any = ast.parse(as_it_is).body[0]
+    with suppress(SyntaxError):
+        if ast.dump(ast.parse(dedented).body[0]) == ast.dump(block.body[0]):
+            return dedented
+    return as_it_is
 
 
 def _source_by_methods(what: type) -> str | None:
@@ -168,7 +182,7 @@ def _source_by_methods(what: type) -> str | None:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and node.name == what.__name__:
                 first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-                return textwrap.dedent("".join(lines[first - 1 : node.end_lineno])).rstrip() + "\n"
+                return _at_the_margin("".join(lines[first - 1 : node.end_lineno]))
     return None
 
 

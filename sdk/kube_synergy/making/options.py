@@ -1,7 +1,10 @@
 """What a user says of a job beside its program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Required, TypedDict
+
+from kube_synergy.errors import InvalidJobError
+from synergy_core.model.names import not_there
 
 
 class JobOptions(TypedDict, total=False):
@@ -40,3 +43,22 @@ class JobOptions(TypedDict, total=False):
     spec: Mapping[str, Any]
     """Further fields of `spec`, as a manifest has them. They win over the other arguments. The first container of
     `template` and lists of volumes, mounts and variables are merged, other lists are replaced."""
+
+
+def checked(options: JobOptions) -> JobOptions:
+    """The options. Raises InvalidJobError for one that would be passed over, or taken for something else: Python checks
+    no types when it runs."""
+    for name in options:
+        if name not in JobOptions.__annotations__:
+            raise InvalidJobError(f"argument {not_there(name, JobOptions.__annotations__)}")
+    for name in ("gpu_types", "after"):
+        value = options.get(name) or ()
+        if isinstance(value, str) or not isinstance(value, Iterable) or not all(isinstance(one, str) for one in value):
+            raise InvalidJobError(f"{name}: it is {value!r}; give a list of names")
+    for name in ("env", "spec"):
+        if not isinstance(options.get(name) or {}, Mapping):
+            raise InvalidJobError(f"{name}: it is {options.get(name)!r}; give a dict")
+    for key, value in (options.get("env") or {}).items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InvalidJobError(f"env: {key!r} is {value!r}; names and values are strings")
+    return options

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kube_synergy.errors import InvalidJobError
-from kube_synergy.making.options import JobOptions
+from kube_synergy.making.options import JobOptions, checked
 from kube_synergy.making.program import Program
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.resources.training_job import TrainingJobSpec
@@ -41,6 +41,7 @@ class Submission:
 
 def submission_of(program: Program, options: JobOptions) -> Submission:
     """The objects of a job that runs `program`. Raises InvalidJobError."""
+    options = checked(options)
     name = options.get("name") or _name_of(program.name)
     size = sum(len(text.encode()) for text in program.files.values())
     if size > _MOST:
@@ -63,9 +64,11 @@ def submission_of(program: Program, options: JobOptions) -> Submission:
 
 def submission_of_manifest(manifest: Mapping[str, Any]) -> Submission:
     """The TrainingJob that a YAML file has. Raises InvalidJobError where it is another kind of object."""
-    kind = manifest.get("kind")
+    kind = manifest.get("kind") if isinstance(manifest, Mapping) else type(manifest).__name__
     if kind != TRAINING_JOBS.kind:
         raise InvalidJobError(f"kind: it is {kind!r}; give a TrainingJob, and create other objects with kubectl apply")
+    if not isinstance(manifest.get("metadata"), Mapping):
+        raise InvalidJobError("metadata: give the job a name")
     return Submission(dict(manifest))
 
 

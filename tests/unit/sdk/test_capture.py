@@ -42,6 +42,21 @@ def test_decorators_and_functions_that_call_each_other_come_along(tmp_path: Path
     assert run(own_module.even, tmp_path, 10)["value"] is True
 
 
+def test_a_function_within_another_keeps_its_strings(tmp_path: Path) -> None:
+    def at_the_margin() -> str:
+        return """
+told
+"""
+
+    def indented() -> str:
+        return """a
+    b
+        c"""
+
+    assert run(at_the_margin, tmp_path)["value"] == "\ntold\n"
+    assert run(indented, tmp_path)["value"] == "a\n    b\n        c"
+
+
 def test_an_exception_leaves_its_traceback(tmp_path: Path) -> None:
     record = run(own_module.doubled, tmp_path, "x", code=1)
     assert "TypeError" in record["traceback"]

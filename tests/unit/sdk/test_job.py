@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -272,3 +273,27 @@ def test_the_widget_shows_phase_and_progress(
     html = shown.widget.value
     assert "Succeeded" in html
     assert "step 1000 of 1000" in html
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../../pods/j", "j?limit=1", 5])
+def test_what_cannot_be_a_name_asks_no_cluster(where: Where, name: Any) -> None:
+    with pytest.raises(kube_synergy.InvalidJobError, match=r"name: .* cannot be one"):
+        kube_synergy.job(name, **where)
+    with pytest.raises(kube_synergy.InvalidJobError, match=r"namespace: .* cannot be one"):
+        kube_synergy.job("j", **where, namespace=name or "A")
+
+
+def test_a_phase_that_there_is_not_is_not_waited_for(job: kube_synergy.Job[Any]) -> None:
+    until: Any = "running"
+    with pytest.raises(ValueError, match="until: phase 'running' is not there; did you mean 'Running'"):
+        job.wait(5, until=until)
+
+
+def test_a_fork_of_a_process_that_has_asked_can_ask_too(job: kube_synergy.Job[Any]) -> None:
+    assert job.status().phase == "Queued"
+    child = get_context("fork").Process(target=job.status)
+    child.start()
+    child.join(10)
+    alive = child.is_alive()
+    child.kill()
+    assert (alive, child.exitcode) == (False, 0)

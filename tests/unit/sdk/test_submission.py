@@ -119,6 +119,11 @@ def test_a_function_brings_what_runs_it() -> None:
 def test_other_kinds_are_no_jobs() -> None:
     with pytest.raises(InvalidJobError, match="kind: it is 'Pod'; give a TrainingJob"):
         submission_of_manifest({"kind": "Pod"})
+    nothing: Any = None
+    with pytest.raises(InvalidJobError, match="kind: it is 'NoneType'"):
+        submission_of_manifest(nothing)
+    with pytest.raises(InvalidJobError, match="metadata: give the job a name"):
+        submission_of_manifest({"kind": "TrainingJob", "metadata": None})
 
 
 @pytest.mark.parametrize(
@@ -154,3 +159,23 @@ def test_an_array_is_a_number_of_jobs_and_how_many_at_a_time(script: Path) -> No
         made(max_parallel=2)
     with pytest.raises(InvalidJobError, match=r"array\.count"):
         made(array=1001)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"gpu": 4}, "argument 'gpu' is not there; did you mean 'gpus'?"),
+        ({"gpu_types": "V100"}, "gpu_types: it is 'V100'; give a list of names"),
+        ({"after": "prepare"}, "after: it is 'prepare'; give a list of names"),
+        ({"after": [3]}, r"after: it is \[3\]; give a list of names"),
+        ({"env": {"A": 1}}, "env: 'A' is 1; names and values are strings"),
+        ({"env": ["A=1"]}, r"env: it is \['A=1'\]; give a dict"),
+        ({"spec": [1]}, r"spec: it is \[1\]; give a dict"),
+        ({"kwargs": {"rate": 1}}, "kwargs: a script has none; write its options into args"),
+    ],
+)
+def test_an_argument_that_would_be_passed_over_or_misread_is_refused(
+    script: Path, options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidJobError, match=says):
+        kube_synergy.manifests(script, image="i", steps=5, **options)

@@ -104,6 +104,25 @@ for first, again in zip(kinds(), kinds()):
 """)
 
 
+def test_the_worker_init_fn_of_a_loader_prepares_the_users_data_set() -> None:
+    run("""
+class OfFile(Dataset):
+    opened = None
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return self.opened + index
+
+def open_it(worker):
+    torch.utils.data.get_worker_info().dataset.opened = 100
+
+for persistent in (False, True):
+    loader = DataLoader(OfFile(), 4, num_workers=2, worker_init_fn=open_it, persistent_workers=persistent)
+    batches = [batch.tolist() for batch in state(".").iterate(loader, steps=4)]
+    assert batches == 2 * [[100, 101, 102, 103], [104, 105, 106, 107]], batches
+""")
+
+
 def test_loaders_without_an_index_are_left_as_they_are() -> None:
     run("""
 class Endless(torch.utils.data.IterableDataset):

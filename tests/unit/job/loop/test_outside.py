@@ -35,6 +35,8 @@ def test_neither_checkpoint_nor_thread() -> None:
     [
         ({"save": print}, "give both save and load or neither"),
         ({"load": dict}, "give both save and load or neither"),
+        ({"save": "model.pkl", "load": dict}, "save is str: it must be a function"),
+        ({"save": print, "load": 3}, "load is int: it must be a function"),
         ({"steps": 0}, "steps is 0: it must be greater than 0"),
         ({"save": print, "load": dict, "checkpoint_every_steps": 0}, "checkpoint_every_steps is 0"),
         ({"save": print, "load": dict, "checkpoint_every_seconds": -1}, "checkpoint_every_seconds is -1"),
