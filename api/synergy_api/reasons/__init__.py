@@ -12,13 +12,14 @@ from synergy_api.reasons.of_cluster import CLUSTER
 from synergy_api.reasons.of_deadlines import DEADLINES
 from synergy_api.reasons.of_profiles import PROFILES
 from synergy_api.reasons.of_queue import QUEUE
+from synergy_api.reasons.of_relations import RELATIONS
 from synergy_api.reasons.of_runs import RUNS
 from synergy_api.reasons.of_specs import SPECS
 from synergy_api.reasons.words import Reason
 
 __all__ = ["ENTRIES", "Entry", "EventKind", "Finding", "Reason", "ReasonPlace", "say"]
 
-ENTRIES: Final[dict[Reason, Entry]] = {**SPECS, **PROFILES, **RUNS, **QUEUE, **DEADLINES, **CLUSTER}
+ENTRIES: Final[dict[Reason, Entry]] = {**SPECS, **PROFILES, **RUNS, **RELATIONS, **QUEUE, **DEADLINES, **CLUSTER}
 
 
 @dataclass(frozen=True, slots=True)

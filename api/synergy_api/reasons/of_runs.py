@@ -18,32 +18,6 @@ RUNS: Final[dict[Reason, Entry]] = {
     ),
     Reason.NOT_VALID: Entry(_R, "the condition Valid says what to change"),
     Reason.SUSPENDED: Entry(_R, "spec.suspend is true", "set it to false to go on", event="Normal"),
-    Reason.WAITS_FOR_JOBS: Entry(
-        _R,
-        "the job waits for {jobs}",
-        "take them out of spec.after to go on without them",
-        "Jobs of spec.after are not done. The job is neither profiled nor planned, and has no place in the queue.",
-        "Normal",
-    ),
-    Reason.DEPENDENCY_CYCLE: Entry(
-        _R,
-        "jobs wait for each other: {path}",
-        "take one of them out of spec.after",
-        event="Warning",
-    ),
-    Reason.MEMBERS_OPEN: Entry(
-        _R,
-        "of the {count} jobs of the array {running} run, {waiting} wait and {done} are finished",
-        means="`kubectl get tj -l kube-synergy.dev/array=NAME` lists them.",
-        event="Normal",
-    ),
-    Reason.MEMBER_REFUSED: Entry(
-        _R,
-        "the API server refuses a job of the array: {problem}",
-        "delete what has the name, or have the quota or the policy changed that refuses it",
-        "The operator tries again every 30 s. The other jobs of the array go on.",
-        "Warning",
-    ),
     Reason.WORKERS_STARTING: Entry(_R, "run {run} starts: {running} of {workers} workers run", event="Normal"),
     Reason.WORKER_WAITING: Entry(
         (ReasonPlace.RUNNING, ReasonPlace.PROFILED),
@@ -222,21 +196,6 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.JOB_SUCCEEDED: Entry(
         (ReasonPlace.FINISHED,), "all workers of run {run} ended with exit code 0{early}", event="Normal"
     ),
-    Reason.DEPENDENCY_FAILED: Entry(
-        (ReasonPlace.FINISHED,),
-        "{jobs} failed, and spec.after waits for success",
-        "create the job anew when they have succeeded, or with until: Finished",
-        event="Warning",
-    ),
-    Reason.ALL_MEMBERS_SUCCEEDED: Entry(
-        (ReasonPlace.FINISHED,), "all {count} jobs of the array succeeded", event="Normal"
-    ),
-    Reason.MEMBERS_FAILED: Entry(
-        (ReasonPlace.FINISHED,),
-        "{failed} of the {count} jobs of the array failed: {indexes}",
-        "`kubectl synergy why NAME-INDEX` tells why",
-        event="Warning",
-    ),
     Reason.BACKOFF_LIMIT_EXCEEDED: Entry(
         (ReasonPlace.FINISHED,),
         "failed runs: {failures}, spec.backoffLimit is {limit}; the last: {problem}",
@@ -281,19 +240,6 @@ RUNS: Final[dict[Reason, Entry]] = {
         (ReasonPlace.RESOURCES,),
         "this Kubernetes cannot resize running pods: the next run starts with the planned size",
         means="In-place resize is on by default from Kubernetes 1.33.",
-    ),
-    Reason.NOT_MANAGED: Entry(
-        (ReasonPlace.VALID, ReasonPlace.EVENT),
-        "{object} cannot be managed: {problem}",
-        "correct it, or remove the label kube-synergy.dev/managed",
-        "An event on an object with the label. It stays as it is.",
-        "Warning",
-    ),
-    Reason.MANAGED_STATE: Entry(
-        (ReasonPlace.EVENT,),
-        "TrainingJob {job} is {phase}: {why}",
-        means="An event on a managed object, whenever its TrainingJob has another phase or reason.",
-        event="Normal",
     ),
     Reason.OWNER_MISSING: Entry(
         (ReasonPlace.VALID, *_ENDS),

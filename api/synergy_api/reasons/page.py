@@ -9,6 +9,7 @@ from synergy_api.reasons.of_cluster import CLUSTER
 from synergy_api.reasons.of_deadlines import DEADLINES
 from synergy_api.reasons.of_profiles import PROFILES
 from synergy_api.reasons.of_queue import QUEUE
+from synergy_api.reasons.of_relations import RELATIONS
 from synergy_api.reasons.of_runs import RUNS
 from synergy_api.reasons.of_specs import SPECS
 from synergy_api.reasons.words import Reason
@@ -52,6 +53,11 @@ _PARTS: Final = (
         "How runs start, go and end. A failed run is tried again after 10 s, doubling to 5 min, until more runs have "
         "failed than `spec.backoffLimit` says.",
         RUNS,
+    ),
+    _Part(
+        "Jobs beside other jobs and objects",
+        "What `spec.after`, `spec.array` and the label `kube-synergy.dev/managed` bring.",
+        RELATIONS,
     ),
     _Part(
         "Waiting for a turn",

@@ -6,13 +6,13 @@ from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.parts.allocation import Allocation
-from synergy_api.parts.array import Array, ArrayStatus
-from synergy_api.parts.dependencies import Dependencies, MetDependencies
-from synergy_api.parts.managed import Managed
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
+from synergy_api.parts.relations.array import Array, ArrayStatus
+from synergy_api.parts.relations.dependencies import Dependencies, MetDependencies
+from synergy_api.parts.relations.managed import Managed
 from synergy_api.parts.service import ServiceStatus, WorkerStatus
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits

@@ -3,8 +3,8 @@
 from typing import Any
 
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.parts.array import LONGEST_SUFFIX
-from synergy_api.parts.managed import MANAGED_RULE
+from synergy_api.parts.relations.array import LONGEST_SUFFIX
+from synergy_api.parts.relations.managed import MANAGED_RULE
 from synergy_api.parts.template import COMMAND_RULE
 
 ONE_END = (

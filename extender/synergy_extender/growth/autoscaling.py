@@ -75,7 +75,7 @@ class Autoscaling:
             await self._mark(state, node, wanted[node])
 
     async def _ask(self, ask: Ask, now: float) -> None:
-        item = next((one for one in self._cache.pool_objects() if one["metadata"]["name"] == ask.pool), None)
+        item = next((one for one in self._cache.objects("gpupools") if one["metadata"]["name"] == ask.pool), None)
         pool, how = next((one for one in growing(self._cache.state()) if one[0].name == ask.pool), (None, None))
         requests = self._cache.requests
         if item is None or pool is None or how is None or requests is None:

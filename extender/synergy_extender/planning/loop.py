@@ -164,9 +164,8 @@ class PlanningLoop:
         """Until something changed, and a moment longer, or until it is time."""
         now = self._clock()
         wake_at = next_wake(now, self._cache.jobs.values(), self._timetable, self._again_at, self._unwritten.next_in_s)
-        timeout = max(0.0, wake_at - now)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(max(0.0, wake_at - now)):
                 await self._dirty.wait()
                 await asyncio.sleep(min(max(_DEBOUNCE_S, _IDLE_SHARE * self._computed_s), _DEBOUNCE_MOST_S))
         except TimeoutError:

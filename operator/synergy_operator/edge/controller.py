@@ -10,19 +10,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from synergy_api.generation.crd import schema_of
-from synergy_api.names import LABEL_JOB, ROLE_WORKER, member_name
-from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_api.names import LABEL_JOB, ROLE_WORKER
+from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_api.resources.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
 from synergy_operator.edge.caches.dependents import Dependents
+from synergy_operator.edge.caches.members import members_of
 from synergy_operator.edge.caches.objects import ObjectCache, Owned, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
+from synergy_operator.edge.caches.policy import PolicyReader
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
 from synergy_operator.edge.caches.profiles import ProfileCache
 from synergy_operator.edge.caches.references import ReferenceJobs
@@ -85,7 +85,7 @@ class Controller:
         self._last_actions: dict[Key, tuple[Action, ...]] = {}
         self._schemas = SchemaWatch(client, WRITTEN, "the operator")
         self._settling: asyncio.TimerHandle | None = None
-        self._good_policy = SchedulingPolicySpec()
+        self._policy = PolicyReader()
         self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), group=lambda key: key[0])
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
         self._events = EventQueue(self._queue.idle)
@@ -186,7 +186,7 @@ class Controller:
                 if pod.role == ROLE_WORKER
             ),
             references=self._references.beside(key),
-            members=self._members(job),
+            members=members_of(job, self._jobs),
             named_jobs=reachable(job, lambda name: self._jobs.get((key[0], name))),
             told_in=self._waiting_turns.turn_in(key, wanted=wants_to_tell(job.status)),
         )
@@ -201,12 +201,6 @@ class Controller:
         if not actions.todo:
             return actions.requeue_after
         return _REPEAT_SECONDS if repeated else 0.0
-
-    def _members(self, job: JobView) -> tuple[JobView, ...]:
-        """The jobs that it made, if it is an array."""
-        array = job.spec.array if job.spec is not None else None
-        named = (self._jobs.get((job.namespace, member_name(job.name, i))) for i in range(array.count if array else 0))
-        return tuple(one for one in named if one is not None and one.array_uid == job.uid)
 
     def _trim_job(self, item: Object) -> Object:
         """The view of a TrainingJob instead of its JSON.
@@ -274,23 +268,10 @@ class Controller:
     def _settle(self) -> None:
         """Update the view of the cluster. If it changed, reconcile all jobs that are not finished."""
         self._settling = None
-        cluster = read_cluster(self._nodes, self._pools, self._policy())
+        cluster = read_cluster(self._nodes, self._pools, self._policy.read(self._policies.get("", DEFAULT_POLICY_NAME)))
         if cluster != self._cluster:
             self._cluster = cluster
             self._requeue()
-
-    def _policy(self) -> SchedulingPolicySpec:
-        """The policy's spec, or the defaults if there is none. If it does not parse, the last valid one since the
-        start."""
-        policy = self._policies.get("", DEFAULT_POLICY_NAME)
-        try:
-            self._good_policy = SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
-        except ValidationError as error:
-            found = (
-                "the last valid one applies" if self._good_policy != SchedulingPolicySpec() else "the defaults apply"
-            )
-            _LOG.warning("SchedulingPolicy %s does not parse, %s: %s", DEFAULT_POLICY_NAME, found, error)
-        return self._good_policy
 
     def _update_indexes(self, key: Key) -> None:
         """Reconcile the jobs that wait for this job's profile, or for its end, if that has changed."""

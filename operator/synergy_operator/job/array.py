@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from synergy_api.parts.array import Array, ArrayStatus, indexes_text, read_indexes
+from synergy_api.parts.relations.array import Array, ArrayStatus, indexes_text, read_indexes
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import Phase, TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import format_time

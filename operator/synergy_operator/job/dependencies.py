@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from synergy_api.parts.dependencies import Dependency
+from synergy_api.parts.relations.dependencies import Dependency
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import FINISHED
 from synergy_operator.views.job import JobView

@@ -79,8 +79,8 @@ def test_with_the_option_off_all_is_as_before() -> None:
 def test_pools_tell_of_their_failing_nodes_and_that_all_is_well_again() -> None:
     pool = {"metadata": {"name": "p", "generation": 1, "uid": "u"}, "spec": {"gpuType": "V100", "nodeSelector": {}}}
     seen = state(ago=10)
-    own = [replace(one, pool="p") for one in seen.capacities]
-    status = pool_statuses([pool], own, [], NOW, seen.failing)["p"]
+    own = replace(seen, capacities=[replace(one, pool="p") for one in seen.capacities])
+    status = pool_statuses([pool], own, [], NOW)["p"]
     (failing,) = status.failing_nodes
     assert (failing.node, failing.state, failing.jobs) == ("n1", "Avoided", 2)
     condition = status.conditions[1]
@@ -88,7 +88,7 @@ def test_pools_tell_of_their_failing_nodes_and_that_all_is_well_again() -> None:
     assert ReasonPlace.POOL_NODES in ENTRIES[Reason(condition.reason)].places
     assert "2 jobs failed on node n1 (team/f, team/g)" in condition.message
     told = {**pool, "status": status.to_wire()}
-    again = pool_statuses([told], own, [], NOW + 9)["p"]
+    again = pool_statuses([told], replace(own, failing={}), [], NOW + 9)["p"]
     assert (again.failing_nodes, again.conditions[1].status, again.conditions[1].reason) == (
         [],
         "True",
@@ -97,7 +97,7 @@ def test_pools_tell_of_their_failing_nodes_and_that_all_is_well_again() -> None:
     well = news(told, again.conditions)
     assert well is not None
     assert well.reason is Reason.NODES_RELIABLE
-    assert [one.type for one in pool_statuses([pool], own, [], NOW)["p"].conditions] == ["Valid"]
+    assert [one.type for one in pool_statuses([pool], replace(own, failing={}), [], NOW)["p"].conditions] == ["Valid"]
 
 
 def test_failing_nodes_are_counted() -> None:

@@ -11,7 +11,7 @@ from synergy_api.cluster.nodes import Object
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.trims import MARKS, facts, trim_node
+from synergy_extender.cluster.trims import MARKS, facts_of_node, trim_node
 from synergy_extender.growth.idle import IN_USE, in_use, is_idle, node_patch, wanted_marks
 
 SELECTOR = {"pool": "cloud"}
@@ -79,7 +79,7 @@ def test_marks_are_applied_as_labels_and_annotations() -> None:
     assert patch == {"labels": {names.LABEL_IDLE: "true"}, "annotations": idle_for(100)}
     kept = node("n", marks)
     assert kept[MARKS] == marks
-    assert facts(kept) == facts(node("n")), "no plan depends on them"
+    assert facts_of_node(kept) == facts_of_node(node("n")), "no plan depends on them"
 
 
 @given(

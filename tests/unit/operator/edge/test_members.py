@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support.operator.objects import job_manifest
+from support.operator.owners import no_owners
 from synergy_kube import ApiError, Conflict, NotFound
 from synergy_kube.resources import Resource
 from synergy_operator.actions import ChangeMember, CreateMember
@@ -52,7 +53,7 @@ class Desk:
         self.refusals, self.jobs = RefusalLog(), ObjectCache[JobView]()
         parts = SimpleNamespace(refusals=self.refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
         kept = SimpleNamespace(jobs=self.jobs, pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())
-        self.executor = Executor(server, clock=lambda: 7.0, **vars(kept), **vars(parts))  # type: ignore[arg-type]
+        self.executor = Executor(server, clock=lambda: 7.0, owners=no_owners(server), **vars(kept), **vars(parts))  # type: ignore[arg-type]
 
     @property
     def refused(self) -> str:

@@ -9,7 +9,7 @@ import pytest
 from support.operator.objects import Json, job_manifest, node
 from support.operator.world import SETTINGS
 from support.planner.reasons import check_status
-from synergy_api.parts.array import indexes_text, read_indexes
+from synergy_api.parts.relations.array import indexes_text, read_indexes
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_api.timestamps import format_time

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.operator.owners import no_owners
 from support.operator.profile_world import asking, give_place
 from support.operator.world import World
 from synergy_api.devices import class_resource
@@ -134,7 +135,7 @@ class Server:
 def executor(server: Server, refusals: RefusalLog) -> Executor:
     parts = SimpleNamespace(refusals=refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
     kept = SimpleNamespace(jobs=ObjectCache(), pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())
-    return Executor(server, clock=lambda: 0.0, **vars(kept), **vars(parts))  # type: ignore[arg-type]
+    return Executor(server, clock=lambda: 0.0, owners=no_owners(server), **vars(kept), **vars(parts))  # type: ignore[arg-type]
 
 
 async def test_a_claim_goes_with_its_pod() -> None:
