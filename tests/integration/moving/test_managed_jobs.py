@@ -1,18 +1,22 @@
 """Jobs with the label on a real API server and Job controller: queued, placed, preempted, resumed, complete."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from support.on_cluster.jobs import appears, reaches
+from support.on_cluster.neighbours import label
 from support.waiting import eventually
 from synergy_api import names
 from synergy_kube import KubeClient
-from synergy_kube.resources import EVENTS, JOBS, PODS, TRAINING_JOBS
+from synergy_kube.resources import EVENTS, JOBS, PODS, SCHEDULING_POLICIES, TRAINING_JOBS
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("scheduling")]
 
 Json = dict[str, Any]
+NODE = "fake-v100-024"
 SELECTOR = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-16GB"}
 
 
@@ -41,6 +45,19 @@ def a_job(seconds: int, *, pods: int = 2, suspend: bool = True, exit_code: int =
             **spec,
         },
     }
+
+
+@pytest_asyncio.fixture
+async def turns(kube: KubeClient, scheduling: object) -> AsyncIterator[None]:
+    """One node of eight GPUs, on which jobs take turns in rounds of 5 s."""
+    before = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
+    often = {"minimumRunSeconds": 0, "payback": 0, "maxCheckpointSeconds": 30}
+    await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": {"policy": "las", "preemption": often}})
+    await label(kube, [NODE], pool="turns")
+    yield
+    await label(kube, [NODE], pool=None)
+    restored = {"policy": before["policy"], "preemption": before.get("preemption")}
+    await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": restored})
 
 
 async def job(kube: KubeClient, namespace: str) -> Json:
@@ -113,6 +130,30 @@ async def test_a_preempted_job_is_suspended_and_resumed_and_has_not_failed(kube:
     after = {pod["metadata"]["uid"] for pod in await pods(kube, namespace)}
     assert len(after) == 2
     assert not before & after
+
+
+@pytest.mark.usefixtures("turns")
+async def test_plans_suspend_a_job_for_another_at_a_round_s_end(kube: KubeClient, namespace: str) -> None:
+    for name in ("one", "two"):
+        wanted = a_job(3600, pods=8)
+        wanted["metadata"]["name"] = name
+        wanted["spec"]["template"]["spec"]["nodeSelector"] = {"pool": "turns"}
+        await kube.create(JOBS, wanted, namespace)
+    suspended: list[tuple[bool, bool]] = []
+
+    async def turned() -> bool:
+        one, two = [(await kube.get(JOBS, name, namespace))["spec"]["suspend"] for name in ("one", "two")]
+        assert one or two, "both have the node"
+        if not suspended or suspended[-1] != (one, two):
+            suspended.append((one, two))
+        ran = [state for state in suspended if state != (True, True)]
+        return len(ran) >= 2
+
+    await eventually(turned, seconds=90, what="one to run, and then the other")
+    first = "one" if not next(state for state in suspended if state != (True, True))[0] else "two"
+    assert not (await kube.get(JOBS, first, namespace))["status"].get("failed")
+    service = (await kube.get(TRAINING_JOBS, f"job-{first}", namespace))["status"]["service"]
+    assert (service["failures"], service["preemptions"]) == (0, 1)
 
 
 async def test_a_job_of_which_a_pod_fails_goes_on_with_another(kube: KubeClient, namespace: str) -> None:
