@@ -1,6 +1,6 @@
 """The rights that the chart gives: no more than the components say they need."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -70,6 +70,15 @@ def test_the_operator_binds_nothing_and_never_writes_a_spec_of_a_training_job(ob
     assert ("pods/binding", "create") not in grants
     assert not {verb for resource, verb in grants if resource == "trainingjobs"} & {"create", "update", "patch"}
     assert not {resource for resource, verb in grants if resource == "nodes" and verb in WRITES}
+
+
+def test_kinds_that_are_managed_are_the_only_ones_that_the_operator_may_change(
+    objects: Rendered, render: Callable[..., Rendered]
+) -> None:
+    plain = _grants(objects, "kube-synergy-operator")
+    managed = _grants(render("operator.managedKinds={Job,PyTorchJob}"), "kube-synergy-operator")
+    follow = {("pytorchjobs", verb) for verb in ("list", "watch", "patch")}
+    assert managed - plain == {("trainingjobs", "create"), ("jobs", "patch"), *follow}
 
 
 @pytest.mark.parametrize(
