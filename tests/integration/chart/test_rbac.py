@@ -92,6 +92,15 @@ def test_the_operator_binds_nothing_and_makes_and_changes_jobs_of_arrays(objects
     assert not {resource for resource, verb in grants if resource == "nodes" and verb in WRITES}
 
 
+def test_kinds_that_are_managed_are_the_only_ones_that_the_operator_may_change(
+    objects: Rendered, render: Callable[..., Rendered]
+) -> None:
+    plain = _grants(objects, "kube-synergy-operator")
+    managed = _grants(render("operator.managedKinds={Job,PyTorchJob}"), "kube-synergy-operator")
+    follow = {("pytorchjobs", verb) for verb in ("list", "watch", "patch")}
+    assert managed - plain == {("trainingjobs", "create"), ("jobs", "patch"), *follow}
+
+
 @pytest.mark.parametrize(
     "component", ["operator", "extender", "scheduler", "certificates", "certificates-install", "definitions"]
 )

@@ -80,7 +80,19 @@ async def test_a_job_may_end_by_something_else_than_steps(kube: KubeClient, fiel
 def test_the_full_samples_leave_no_field_of_a_spec_out(kind: Any) -> None:
     schema = custom_resource_definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     missing = set(_schema_paths("", schema["properties"]["spec"])) - set(_paths("", FULL[kind.name]["spec"]))
-    assert missing == ({f".{field}" for field in OTHER_ENDS} if kind.name == "TrainingJob" else set())
+    others = {f".{field}" for field in OTHER_ENDS} | {
+        f".managed{part}" for part in ("", ".apiVersion", ".kind", ".name")
+    }
+    assert missing == (others if kind.name == "TrainingJob" else set())
+
+
+async def test_the_pods_of_a_managed_object_may_start_by_their_image_s_command(kube: KubeClient) -> None:
+    managed = {"apiVersion": "batch/v1", "kind": "Job", "name": "train"}
+    job = samples.changed(samples.SMALL_JOB, "spec.managed", managed)
+    del job["spec"]["template"]["spec"]["containers"][0]["command"]
+    stored = (await _dry_create(kube, TRAINING_JOBS, job))["spec"]
+    assert stored["managed"] == managed
+    assert "command" not in stored["template"]["spec"]["containers"][0]
 
 
 async def test_a_job_is_stored_as_it_was_written_with_five_defaults(kube: KubeClient) -> None:

@@ -398,3 +398,16 @@ async def test_the_size_of_workers_cannot_be_changed_set_or_unset(
     await kube.create(TRAINING_JOBS, job, namespace)
     with pytest.raises(ApiError, match=r"spec\.gpusPerWorker: .*gpusPerWorker is fixed for the life of the job"):
         await kube.merge_patch(TRAINING_JOBS, "small", {"spec": {"gpusPerWorker": after}}, namespace)
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "a"), ("a", "b"), ("a", None)])
+async def test_a_job_cannot_be_given_another_object(
+    kube: KubeClient, namespace: str, before: str | None, after: str | None
+) -> None:
+    def of(name: str | None) -> dict[str, str] | None:
+        return {"apiVersion": "batch/v1", "kind": "Job", "name": name} if name else None
+
+    job = samples.changed(samples.SMALL_JOB, "spec.managed", of(before)) if before else samples.SMALL_JOB
+    await kube.create(TRAINING_JOBS, job, namespace)
+    with pytest.raises(ApiError, match=r"spec\.managed: .*managed is fixed for the life of the job"):
+        await kube.merge_patch(TRAINING_JOBS, "small", {"spec": {"managed": of(after)}}, namespace)

@@ -32,7 +32,7 @@ async def kueue(kube: KubeClient, namespace: str) -> AsyncIterator[Kueue]:
             return False
         return True
 
-    await eventually(served, seconds=20, what="Workloads to be served")
+    await eventually(served, seconds=60, what="Workloads to be served")
     yield Kueue(kube, namespace)
     await label(kube, list(POOL), pool=None)
     await kube.delete(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION["metadata"]["name"])
@@ -59,7 +59,7 @@ async def nodes(kube: KubeClient, namespace: str) -> set[str]:
 
 async def test_kueue_admits_evicts_and_resumes_a_training_job(kube: KubeClient, namespace: str, kueue: Kueue) -> None:
     await submit(kube, namespace, 6)
-    waits = await reaches(kube, namespace, "train", "Suspended", seconds=20)
+    waits = await reaches(kube, namespace, "train", "Suspended", seconds=60)
     assert "allocation" not in waits["status"]
     await kueue.enqueue("train")
     workload = await kueue.workload("train")
@@ -67,14 +67,14 @@ async def test_kueue_admits_evicts_and_resumes_a_training_job(kube: KubeClient, 
     assert (workload["spec"]["queueName"], workers["count"]) == ("team", 2)
 
     await kueue.admit("train", {"pool": "kueue"})
-    await reaches(kube, namespace, "train", "Running", seconds=20)
+    await reaches(kube, namespace, "train", "Running", seconds=60)
     assert await nodes(kube, namespace) <= set(POOL)
     assert await kueue.follow("train") is None
     ready = condition(await kueue.workload("train"), "PodsReady")
     assert ready["status"] == "True"
 
     await kueue.evict("train")
-    evicted = await reaches(kube, namespace, "train", "Suspended", seconds=20)
+    evicted = await reaches(kube, namespace, "train", "Suspended", seconds=60)
     assert not is_active(evicted)
     assert await nodes(kube, namespace) == set()
     assert "nodeSelector" not in evicted["spec"]["template"]["spec"]
@@ -82,12 +82,12 @@ async def test_kueue_admits_evicts_and_resumes_a_training_job(kube: KubeClient, 
     assert evicted["status"]["service"]["failures"] == 0
 
     await kueue.admit("train", {"pool": "kueue"})
-    await reaches(kube, namespace, "train", "Running", "Succeeded", seconds=20)
+    await reaches(kube, namespace, "train", "Running", "Succeeded", seconds=60)
 
     async def ended() -> Finished | None:
         return await kueue.follow("train")
 
-    end = await eventually(ended, seconds=20, what="the job to finish")
+    end = await eventually(ended, seconds=60, what="the job to finish")
     assert end.success
     assert end.message
     assert condition(await kueue.workload("train"), "Finished")["reason"] == "Succeeded"

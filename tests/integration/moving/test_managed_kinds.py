@@ -74,11 +74,11 @@ async def test_an_object_is_followed_once_its_kind_is_there(kube: KubeClient, na
         async def created() -> Json:
             return await kube.create(resource, {"metadata": metadata, "spec": spec}, namespace)
 
-        await eventually(_tolerant(created), seconds=20, what=f"{kind} to be served")
+        await eventually(_tolerant(created), seconds=60, what=f"{kind} to be served")
         async with controller(kube, resource, namespace, "train"):
             job = f"{kind.lower()}-train"
-            await appears(kube, namespace, job, seconds=30)
-            running = await reaches(kube, namespace, job, "Running", "Succeeded", seconds=30)
+            await appears(kube, namespace, job, seconds=60)
+            running = await reaches(kube, namespace, job, "Running", "Succeeded", seconds=60)
             assert running["spec"]["gpus"] == 2
             planned = {share["node"]: share["gpus"] for share in running["status"]["allocation"]["workers"]}
             pods = (await kube.list(PODS, namespace, label_selector=f"{names.LABEL_RUN}=1"))["items"]
@@ -86,14 +86,14 @@ async def test_an_object_is_followed_once_its_kind_is_there(kube: KubeClient, na
             for pod in pods:
                 found[pod["spec"]["nodeName"]] = found.get(pod["spec"]["nodeName"], 0) + 1
             assert found == planned
-            done = await reaches(kube, namespace, job, "Succeeded", seconds=20)
+            done = await reaches(kube, namespace, job, "Succeeded", seconds=60)
             assert done["status"]["service"]["last"]["reason"].startswith("OwnerSucceeded")
 
             async def shown() -> bool:
                 item = await kube.get(resource, "train", namespace)
                 return bool(item["metadata"]["annotations"].get(names.ANNOTATION_STATUS) == "Succeeded")
 
-            await eventually(shown, seconds=10, what="the annotation")
+            await eventually(shown, seconds=60, what="the annotation")
 
 
 def _tolerant(create: Any) -> Any:

@@ -79,8 +79,14 @@ async def test_the_queues_and_jobs_of_each_example_run(
         await volume(kube, jobs[0]["namespace"])
     try:
         await run(devcluster, "kubectl", "apply", "-f", "-", text_in=text)
+        for one in wanted:
+            if one["kind"] == "Tenant":
+                stored = (await kube.get(TENANTS, one["metadata"]["name"]))["spec"]
+                caps = one["spec"].pop("caps", {})
+                assert one["spec"].items() <= stored.items()
+                assert caps.items() <= stored.get("caps", {}).items()
         for job in jobs:
-            running = await reaches(kube, job["namespace"], job["name"], "Running", seconds=20)
+            running = await reaches(kube, job["namespace"], job["name"], "Running", seconds=60)
             assert running["status"]["allocation"]["gpuType"] == "A100"
             assert len(running["status"]["workers"]) == running["spec"]["gpus"] // running["spec"].get(
                 "gpusPerWorker", running["spec"]["gpus"]

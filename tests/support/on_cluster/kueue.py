@@ -90,7 +90,7 @@ class Kueue:
         async def left() -> bool:
             return not is_active(await self.job(name))
 
-        await eventually(left, seconds=20, what=f"{name} to have no active pods")
+        await eventually(left, seconds=60, what=f"{name} to have no active pods")
         original = (await self.workload(name))["spec"]["podSets"][0]["template"]["spec"].get("nodeSelector") or None
         await self._write(name, {"template": {"spec": {"nodeSelector": original}}})
         await self._condition(name, "Evicted", "False", "Requeued")

@@ -69,7 +69,7 @@ class Owners:
         managed = job.spec.managed if job.spec is not None else None
         cache = self._caches.get(managed.kind) if managed is not None else None
         owner = cache.get((job.namespace, managed.name)) if cache is not None and managed is not None else None
-        return owner if owner is not None and owner.uid == job.controller else None
+        return owner if owner is not None and (owner.uid, owner.job) == (job.controller, job.name) else None
 
     def job_changed(self, view: JobView | None) -> None:
         """A TrainingJob came, changed or went."""

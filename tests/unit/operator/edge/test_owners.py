@@ -1,0 +1,79 @@
+"""Which object a TrainingJob starts and stops, and which pods are its own."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from support.operator.managed_world import JOB, ManagedWorld, managed_job
+from synergy_kube import Change
+from synergy_operator.edge.caches.objects import ObjectCache
+from synergy_operator.edge.event_queue import EventQueue
+from synergy_operator.edge.managed.owners import Owners, unclaimed
+from synergy_operator.edge.trimming import VIEW
+from synergy_operator.views.job import JobView
+from synergy_operator.views.owners.view import read_owner
+
+Woken = list[tuple[str, str]]
+
+
+def owners(woken: Woken, *kinds: str) -> Owners:
+    client: Any = None
+    return Owners(
+        client,
+        kinds,
+        jobs=ObjectCache[JobView](),
+        events=EventQueue(asyncio.Event()),
+        clock=lambda: 0.0,
+        wake=woken.append,
+        on_restart=lambda resource, cause: None,
+    )
+
+
+def seen(held: Owners) -> None:
+    """The watch shows the Job."""
+    item = managed_job()
+    trimmed = {"metadata": item["metadata"], VIEW: read_owner(JOB, item)}
+    held._changed("Job", Change(("team", "j"), None, trimmed))
+
+
+async def test_a_training_job_has_the_object_that_it_belongs_to_and_no_other() -> None:
+    woken: Woken = []
+    held, job = owners(woken, "Job"), ManagedWorld().view
+    assert held.of(job) is None
+    seen(held)
+    assert woken == [("team", "job-j")]
+    found = held.of(job)
+    assert found is not None
+    assert found.uid == "uid-j"
+    assert held.of(replace(job, controller="")) is None, "nobody made it for the Job"
+    assert held.of(replace(job, controller="other")) is None, "it is of an earlier Job"
+    assert held.of(replace(job, name="mine")) is None, "a Job has one TrainingJob"
+
+
+async def test_kinds_that_are_not_managed_have_no_objects() -> None:
+    held, job = owners([], "JobSet"), ManagedWorld().view
+    held.job_changed(job)
+    assert held.of(job) is None
+
+
+async def test_one_that_goes_or_loses_its_label_is_forgotten() -> None:
+    woken: Woken = []
+    held, job = owners(woken, "Job"), ManagedWorld().view
+    seen(held)
+    old = {"metadata": {}, VIEW: held.of(job)}
+    held._changed("Job", Change(("team", "j"), old, None))
+    assert held.of(job) is None
+    assert len(woken) == 2
+
+
+def test_only_gated_pods_of_the_object_wait_for_a_rank() -> None:
+    world = ManagedWorld()
+    world.settle()
+    world.grant(("n1", 1, 1000, 1), ("n2", 1, 1000, 1))
+    world.settle()
+    world.control()
+    observed = world.observe()
+    first, second = observed.unclaimed
+    pods = [first, replace(second, managed_by="other"), replace(second, gates=()), replace(second, run=1)]
+    assert unclaimed(observed.owner, pods) == (first,)
+    assert unclaimed(None, pods) == ()
