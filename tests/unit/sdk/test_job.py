@@ -248,6 +248,21 @@ def test_watch_prints_lines_in_plain_python(
     assert shown.text == "Succeeded"
 
 
+@pytest.mark.parametrize(("progress_s", "printed"), [(30.0, 3), (0.0, 5)])
+def test_watch_prints_phases_and_now_and_then_progress(
+    server: ListServer,
+    job: kube_synergy.Job[Any],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    progress_s: float,
+    printed: int,
+) -> None:
+    monkeypatch.setattr("kube_synergy.show.watch.PROGRESS_S", progress_s)
+    becomes(server, runs(1), runs(30), runs(60), {"phase": "Succeeded"})
+    job.watch().join(20)
+    assert len(capsys.readouterr().out.splitlines()) == printed
+
+
 def test_watch_ends_with_what_went_wrong(
     server: ListServer, job: kube_synergy.Job[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
