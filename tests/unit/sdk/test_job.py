@@ -251,6 +251,7 @@ def test_watch_prints_lines_in_plain_python(
 @pytest.mark.parametrize(("progress_s", "printed"), [(30.0, 3), (0.0, 5)])
 def test_watch_prints_phases_and_now_and_then_progress(
     server: ListServer,
+    *,
     job: kube_synergy.Job[Any],
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
