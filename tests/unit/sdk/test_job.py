@@ -165,6 +165,13 @@ def test_the_traceback_of_any_rank_comes_with_the_failure(server: ListServer, jo
     with pytest.raises(kube_synergy.JobFailedError, match="4 runs failed\nValueError: here") as caught:
         job.wait(20)
     assert caught.value.traceback == "ValueError: here"
+    lost = "Traceback\nsynergy_job.gang.base.PeerLostError: rank 1 of j was lost after step 20"
+    server.logs["j-1-0"] = record(traceback=lost)
+    with pytest.raises(kube_synergy.JobFailedError, match="4 runs failed\nValueError: here"):
+        job.wait(20)
+    server.logs["j-1-1"] = "killed\n"
+    with pytest.raises(kube_synergy.JobFailedError, match="rank 1 of j was lost"):
+        job.wait(20)
 
 
 def test_why_and_forecast(server: ListServer, job: kube_synergy.Job[Any]) -> None:
