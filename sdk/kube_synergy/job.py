@@ -122,6 +122,7 @@ class Job(Generic[T]):
     def watch(self) -> Watch:
         """Show the job until it has ended, and return at once.
 
-        In a notebook this is a live widget (`kube-synergy[widget]`); elsewhere each new line is printed.
+        In a notebook this is a live widget (`kube-synergy[widget]`); elsewhere each new phase or
+        reason is printed, and progress every 30 s.
         """
         return watch(self._job.states, repr(self))

@@ -81,9 +81,7 @@ def _dominant(job: SeenJob, now: float) -> tuple[str, str, str]:
     if job.deleting:
         return "Deleted", "the job is being deleted; its pods end first", ""
     if job.finished:
-        condition = next((one for one in status.conditions if one.type == "Finished"), None)
-        reason = condition.reason if condition is not None else job.phase
-        return reason, condition.message if condition is not None else "", ""
+        return *_finished(job), ""
     if status.problem is not None:
         return status.problem.reason, status.problem.message, ""
     if job.is_array and not job.spec.suspend:
@@ -91,6 +89,16 @@ def _dominant(job: SeenJob, now: float) -> tuple[str, str, str]:
     if job.spec.suspend:
         return "Suspended", "spec.suspend holds the job", f"kubectl synergy resume {job.name} -n {job.namespace}"
     return _running(job, now) if job.gpus_held else _waiting(job, now)
+
+
+def _finished(job: SeenJob) -> tuple[str, str]:
+    conditions = {one.type: one for one in job.status.conditions}
+    finished, profiled = conditions.get("Finished"), conditions.get("Profiled")
+    if finished is None:
+        return job.phase, ""
+    if finished.reason == "ProfileFailed" and profiled is not None and profiled.message:
+        return finished.reason, f"{finished.message}. {profiled.type}: {profiled.reason}: {profiled.message}"
+    return finished.reason, finished.message
 
 
 def _waiting(job: SeenJob, now: float) -> tuple[str, str, str]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from synergy_api.quantity import parse_quantity
 from synergy_cli.errors import BadInputError
 from synergy_cli.files import read_input
+from synergy_cli.numbers import Within
 from synergy_core.model.usage import MIB
 from synergy_profiler.counters.exposition import loads, read_exposition
 from synergy_profiler.counters.kernels import Kernel, KernelsError, KernelSums, load_of, read_kernels, sums
@@ -16,7 +18,7 @@ from synergy_profiler.counters.load import Load, mean_load
 _GPU_UTIL = "DCGM_FI_DEV_GPU_UTIL"
 _MEMORY_UTIL = "DCGM_FI_DEV_MEM_COPY_UTIL"
 _MEMORY_USED = "DCGM_FI_DEV_FB_USED"
-_PERCENT = click.FloatRange(0, 100)
+_PERCENT = Within(0, 100)
 
 
 @click.command("usage")
@@ -43,6 +45,8 @@ def usage_command(
     as_json: bool,
 ) -> None:
     """Turn a file of a GPU's counters into an entry of spec.sharing.usage."""
+    if memory is not None:
+        _check_quantity(memory)
     if (nsight is None) == (dcgm is None):
         raise BadInputError("give one of --nsight FILE and --dcgm FILE")
     if nsight is not None:
@@ -54,6 +58,8 @@ def usage_command(
             raise BadInputError(f"--utilization: --dcgm has {_GPU_UTIL} for it; leave it out")
         load, entry, notes = _of_exposition(str(dcgm), gpu)
     entry = {"gpuType": gpu_type or "TYPE", **entry, **({"memory": memory} if memory else {})}
+    if "memory" not in entry:
+        notes.append("the entry still needs the job's memory: give --memory")
     occupancy = None if load.occupancy is None else round(load.occupancy, 4)
     if as_json:
         click.echo(json.dumps({"usage": entry, "occupancy": occupancy, "notes": notes}))
@@ -61,6 +67,16 @@ def usage_command(
     click.echo(f"- {{{', '.join(f'{name}: {value}' for name, value in entry.items())}}}")
     for line in [*([] if occupancy is None else [f"occupancy {occupancy:.1%}"]), *notes]:
         click.echo(line)
+
+
+def _check_quantity(memory: str) -> None:
+    try:
+        if parse_quantity(memory) > 0:
+            return
+        problem = f"{memory!r} is not above 0"
+    except ValueError as error:
+        problem = str(error)
+    raise BadInputError(f"--memory: {problem}")
 
 
 def _of_kernels(path: str, utilization: float | None) -> tuple[Load, dict[str, Any], list[str]]:

@@ -95,8 +95,12 @@ def _epoch(loader: Any, epoch: int, first: int) -> Iterable[Any]:
             part.set_epoch(epoch)
     if hasattr(loader, "iter_from"):
         batches = loader.iter_from(epoch, first)
-    elif hasattr(loader, "__iter__"):
+    elif hasattr(loader, "__iter__") or hasattr(loader, "__getitem__"):
         batches = loader
-    else:
+    elif callable(loader):
         batches = loader(epoch)
+    else:
+        raise LoaderError(
+            f"the loader is {type(loader).__name__}: pass an iterable, or a function of the epoch number that makes one"
+        )
     return cast("Iterable[Any]", batches)

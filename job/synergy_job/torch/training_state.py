@@ -59,6 +59,8 @@ def state(
     """
     named = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, **others}
     parts = {name: part for name, part in named.items() if part is not None}
+    if "model" not in parts:
+        raise ValueError("model is None: pass the module that is trained")
     for name, part in [*parts.items(), *([] if sampler is None else [("sampler", sampler)])]:
         if not callable(getattr(part, "state_dict", None)) or not callable(getattr(part, "load_state_dict", None)):
             raise ValueError(

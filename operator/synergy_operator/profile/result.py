@@ -28,6 +28,7 @@ _HARNESS_REASONS: Final = {
     "BadCommand": Reason.PROFILE_BAD_COMMAND,
 }
 _LONGEST_PROBLEM: Final = 600
+_CUT: Final = "... "
 _MOST_BYTES: Final = 1 << 50
 """The largest model that a job may report."""
 _MOST_STEPS: Final = 1 << 40
@@ -162,6 +163,15 @@ class MeasurementFailure:
     problem: str
 
 
+def _with_end(problem: str, output: str) -> str:
+    """The problem and as much of the output's end as there is room for: what went wrong stands in its last lines."""
+    told = f"{problem[:_LONGEST_PROBLEM]}; its last output: "
+    room = _LONGEST_PROBLEM - len(told)
+    if not output or room <= len(_CUT):
+        return problem[:_LONGEST_PROBLEM]
+    return told + (output if len(output) <= room else _CUT + output[len(_CUT) - room :])
+
+
 def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
     """The result of a harness that has ended. Any other message of the user's container is a failure."""
     if container.reason == "OOMKilled":
@@ -173,8 +183,7 @@ def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
         return MeasurementFailure(Reason.PROFILE_NO_RESULT, f"exit code {container.exit_code}{detail}")
     if isinstance(message, _Failed):
         problem = message.message or message.reason
-        tail = f"; its last output: {message.log_tail.strip()}" if message.log_tail.strip() else ""
-        return MeasurementFailure(_HARNESS_REASONS[message.reason], f"{problem}{tail}"[:_LONGEST_PROBLEM])
+        return MeasurementFailure(_HARNESS_REASONS[message.reason], _with_end(problem, message.log_tail.strip()))
     gpu = message.gpu
     return MeasuredPoint(
         message.steps_per_second,

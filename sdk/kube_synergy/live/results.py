@@ -9,21 +9,33 @@ from kube_synergy.live.cluster import Cluster
 from kube_synergy.live.following import log_lines, worker_pods
 from kube_synergy.remote.kube_synergy_run import MARK
 
+_LOST_PEER = "PeerLostError: "
+"""Last line of the traceback of a process that ended because another one had failed."""
 _TAIL = 5000
 """Last lines of the log in which the record is searched for; what a script prints after it comes from its `atexit`."""
 
 
 async def newest_record(cluster: Cluster, job: str) -> dict[str, Any] | None:
-    """The record of the newest run: it has `value`, `unusable` or `traceback`. None where the log has none."""
+    """The record of the newest run: it has `value`, `unusable` or `traceback`. None where the log has none.
+
+    Of several tracebacks it has that of the rank that failed by itself.
+    """
     pods = await worker_pods(cluster, job)
     newest = max((pod.run for pod in pods), default=0)
+    found: dict[str, Any] | None = None
     # any rank may have failed, and only rank 0 returns
     for pod in pods:
         if pod.run == newest:
             record = record_of([line.text async for line in log_lines(cluster, [pod], tail=_TAIL) if not line.problem])
-            if record is not None:
+            if record is not None and not _lost_its_peer(record):
                 return record
-    return None
+            found = found or record
+    return found
+
+
+def _lost_its_peer(record: dict[str, Any]) -> bool:
+    lines = str(record.get("traceback", "")).strip().splitlines()
+    return bool(lines) and _LOST_PEER in lines[-1]
 
 
 def record_of(lines: Iterable[str]) -> dict[str, Any] | None:

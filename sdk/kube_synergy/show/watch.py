@@ -1,5 +1,6 @@
 """Showing a job in the background until it has ended."""
 
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from html import escape
@@ -11,6 +12,8 @@ from kube_synergy.show.card import card
 from kube_synergy.status import JobStatus
 
 States = Callable[[], AsyncIterator[JobStatus]]
+PROGRESS_S = 30.0
+"""How often a line is printed while neither phase nor reason changes: the seconds and steps in it always do."""
 
 
 class Watch:
@@ -21,6 +24,7 @@ class Watch:
         self.widget = widget
         """The `ipywidgets.HTML` of a notebook; None elsewhere."""
         self._line = ""
+        self._printed = ("", 0.0)
         self._future = background.start(self._follow(states))
 
     @property
@@ -40,15 +44,16 @@ class Watch:
         try:
             async with aclosing(cast(Any, states())) as found:
                 async for status in found:
-                    self._show(str(status), card(status))
+                    self._show(str(status), card(status), f"{status.phase}: {status.reason}")
         except SynergyError as error:
-            self._show(str(error), f"<b>{escape(self._name)}</b> {escape(str(error))}")
+            self._show(str(error), f"<b>{escape(self._name)}</b> {escape(str(error))}", str(error))
 
-    def _show(self, line: str, html: str) -> None:
+    def _show(self, line: str, html: str, state: str) -> None:
         if self.widget is not None:
             self.widget.value = html
-        elif line != self._line:
+        elif state != self._printed[0] or (line != self._line and time.monotonic() >= self._printed[1] + PROGRESS_S):
             print(f"{self._name}: {line}", flush=True)  # noqa: T201 - this is what the user asked for
+            self._printed = state, time.monotonic()
         self._line = line
 
     def _ipython_display_(self) -> None:

@@ -220,6 +220,7 @@ def test_bounds_are_told_for_what_they_are(tmp_path: Path) -> None:
     whole = _run("usage", "--nsight", str(FOLDER / "kernels-raw.csv")).stdout
     assert "compute: 0.475" in whole
     assert "upper bounds: give --utilization" in whole
+    assert "the entry still needs the job's memory: give --memory" in whole
     (tmp_path / "k.csv").write_text(
         '"ID","gpu__time_duration.sum","sm__warps_active.avg.pct_of_peak_sustained_active",'
         '"dram__throughput.avg.pct_of_peak_sustained_elapsed"\n"0","5","50","25"\n'
@@ -238,6 +239,9 @@ def test_bounds_are_told_for_what_they_are(tmp_path: Path) -> None:
         (["--nsight", "nowhere"], "--nsight: cannot read nowhere"),
         (["--nsight", "PROM"], 'no line begins with "ID"'),
         (["--nsight", "x", "--gpu", "GPU-1"], "--gpu: an output of Nsight Compute does not name the GPU"),
+        (["--nsight", "CSV", "--utilization", "nan"], "--utilization"),
+        (["--nsight", "CSV", "--memory", "much"], "--memory: 'much' is not a Kubernetes quantity"),
+        (["--nsight", "CSV", "--memory", "0"], "--memory: '0' is not above 0"),
         (["--dcgm", "CSV"], "no GPU has DCGM_FI_PROF_SM_ACTIVE"),
         (["--dcgm", "PROM"], "has 2 GPUs"),
         (["--dcgm", "PROM", "--gpu", "GPU-9"], "no figures of the GPU GPU-9; it has GPU-1"),

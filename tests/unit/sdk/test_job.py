@@ -165,6 +165,13 @@ def test_the_traceback_of_any_rank_comes_with_the_failure(server: ListServer, jo
     with pytest.raises(kube_synergy.JobFailedError, match="4 runs failed\nValueError: here") as caught:
         job.wait(20)
     assert caught.value.traceback == "ValueError: here"
+    lost = "Traceback\nsynergy_job.gang.base.PeerLostError: rank 1 of j was lost after step 20"
+    server.logs["j-1-0"] = record(traceback=lost)
+    with pytest.raises(kube_synergy.JobFailedError, match="4 runs failed\nValueError: here"):
+        job.wait(20)
+    server.logs["j-1-1"] = "killed\n"
+    with pytest.raises(kube_synergy.JobFailedError, match="rank 1 of j was lost"):
+        job.wait(20)
 
 
 def test_why_and_forecast(server: ListServer, job: kube_synergy.Job[Any]) -> None:
@@ -246,6 +253,22 @@ def test_watch_prints_lines_in_plain_python(
     assert lines[0].startswith("<Job team/j>: Queued")
     assert lines[-1] == "<Job team/j>: Succeeded"
     assert shown.text == "Succeeded"
+
+
+@pytest.mark.parametrize(("progress_s", "printed"), [(30.0, 3), (0.0, 5)])
+def test_watch_prints_phases_and_now_and_then_progress(
+    server: ListServer,
+    *,
+    job: kube_synergy.Job[Any],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    progress_s: float,
+    printed: int,
+) -> None:
+    monkeypatch.setattr("kube_synergy.show.watch.PROGRESS_S", progress_s)
+    becomes(server, runs(1), runs(30), runs(60), {"phase": "Succeeded"})
+    job.watch().join(20)
+    assert len(capsys.readouterr().out.splitlines()) == printed
 
 
 def test_watch_ends_with_what_went_wrong(

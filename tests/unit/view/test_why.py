@@ -134,6 +134,17 @@ def test_a_finished_job_tells_how_it_ended() -> None:
     assert (answer.reason, answer.message) == ("BackoffLimitExceeded", "4 runs failed")
 
 
+def test_a_job_that_could_not_be_measured_tells_what_the_profile_run_said() -> None:
+    common = {"lastTransitionTime": format_time(NOW), "observedGeneration": 1}
+    profiled = {"type": "Profiled", "status": "False", "reason": "ProfileCrashed", "message": "exit code 1", **common}
+    finished = {"type": "Finished", "status": "True", "reason": "ProfileFailed", "message": "not measured", **common}
+    answer = why(seen(status={"phase": "Failed", "conditions": [profiled, finished]}), [], NOW)
+    assert (answer.reason, answer.message) == (
+        "ProfileFailed",
+        "not measured. Profiled: ProfileCrashed: exit code 1",
+    )
+
+
 def test_a_job_that_is_deleted_is_told_first() -> None:
     answer = why(seen(status={"queue": WAITS}, deletionTimestamp=format_time(NOW)), [], NOW)
     assert answer.reason == "Deleted"

@@ -228,6 +228,7 @@ def refused(function):
 
 refused(lambda: state(folder, optimizer=torch.rand(2)))
 refused(lambda: state(folder, sampler=[1, 2]))
+refused(lambda: synergy_job.torch.state(folder, model=None))
 state(folder).save(3)
 refused(state(folder, average=torch.nn.Linear(2, 1)).load)
 with synergy_job.atomic_file(folder + "/model.pt") as file:
@@ -236,8 +237,9 @@ refused(state(folder).load)
 """).splitlines()
     assert told[0].startswith("ValueError optimizer is Tensor, which has no state_dict() and load_state_dict()")
     assert told[1].startswith("ValueError sampler is list")
-    assert "holds model, but state() was given average, model: pass the same parts" in told[2]
-    assert "was not written by synergy_job.torch.state" in told[3]
+    assert told[2] == "ValueError model is None: pass the module that is trained"
+    assert "holds model, but state() was given average, model: pass the same parts" in told[3]
+    assert "was not written by synergy_job.torch.state" in told[4]
 
 
 def test_a_rank_that_saved_nothing_takes_random_numbers_of_its_own(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -151,3 +152,18 @@ def test_an_iterator_that_ends_cannot_begin_again() -> None:
 def test_an_empty_epoch_is_an_error_not_an_endless_loop(loader: list[int]) -> None:
     with pytest.raises(LoaderError, match="gave no batch in epoch 0"):
         next(epochs(loader))
+
+
+def test_what_python_iterates_by_its_index_is_a_loader() -> None:
+    class OfIndex:
+        def __getitem__(self, index: int) -> int:
+            if index == 2:
+                raise IndexError(index)
+            return index
+
+    assert list(islice(epochs(cast("Any", OfIndex())), 5)) == [0, 1, 0, 1, 0]
+
+
+def test_what_gives_no_batches_at_all_is_named() -> None:
+    with pytest.raises(LoaderError, match="the loader is int: pass an iterable, or a function of the epoch number"):
+        next(epochs(cast("Any", 5)))

@@ -33,3 +33,21 @@ def test_a_speed_at_which_nothing_trains_is_no_measurement(speed: object) -> Non
     )
     assert isinstance(found, MeasurementFailure)
     assert "steps_per_second" in found.problem
+
+
+@pytest.mark.parametrize(("before", "cut"), [(2000, True), (40, False)])
+def test_a_long_output_is_told_from_its_end(before: int, cut: bool) -> None:
+    tail = "x" * before + "\nValueError: bad sample 5\n"
+    said = {"outcome": "failed", "reason": "Crashed", "message": "exit code 1", "log_tail": tail}
+    found = read_result(ContainerView(exit_code=1, message=json.dumps(said)))
+    assert isinstance(found, MeasurementFailure)
+    assert found.problem.startswith(f"exit code 1; its last output: {'... ' if cut else ''}xxx")
+    assert found.problem.endswith("ValueError: bad sample 5")
+    assert len(found.problem) <= 600
+
+
+def test_a_long_message_leaves_no_room_for_the_output() -> None:
+    said = {"outcome": "failed", "reason": "Crashed", "message": "m" * 700, "log_tail": "bad"}
+    found = read_result(ContainerView(exit_code=1, message=json.dumps(said)))
+    assert isinstance(found, MeasurementFailure)
+    assert found.problem == "m" * 600
