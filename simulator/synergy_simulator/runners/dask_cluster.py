@@ -87,32 +87,49 @@ class DaskCluster:
 
     def _wait(self, ended: "queue.SimpleQueue[Any]") -> Any:
         """The next future that has ended. Raises LostError where none will."""
-        since = time.monotonic()
+        look = self._looker()
         while True:
             try:
                 return ended.get(timeout=_LOOK_S)
             except queue.Empty:
-                if self.workers:
-                    since = time.monotonic()
-                elif time.monotonic() - since > self._patience_s:
-                    raise LostError(
-                        f"{self._address} has had no worker for {self._patience_s:.0f} s; look at the workers' logs, "
-                        "start some, and begin again"
-                    ) from None
+                look()
 
     def _answer(self, future: Any, label: str) -> Any:
+        """What it found. A worker may have ended before it passed that on: then another one finds it again."""
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415  an extra
 
-        try:
-            return future.result()
-        except KilledWorker as error:
-            worker = getattr(error.last_worker, "address", error.last_worker)
-            raise LostError(
-                f"{error.allowed_failures + 1} workers ended while they had {label!r}, the last one {worker}; look at "
-                "its log: most often a worker needs more memory"
-            ) from None
-        except CancelledError:
-            raise self._gone() from None
+        look = self._looker()
+        while True:
+            try:
+                return future.result(timeout=_LOOK_S)
+            except TimeoutError:
+                if future.status == "error":  # it is what the function raised
+                    raise
+                look()
+            except KilledWorker as error:
+                worker = getattr(error.last_worker, "address", error.last_worker)
+                raise LostError(
+                    f"{error.allowed_failures + 1} workers ended while they had {label!r}, the last one {worker}; "
+                    "look at its log: most often a worker needs more memory"
+                ) from None
+            except CancelledError:
+                raise self._gone() from None
+
+    def _looker(self) -> Callable[[], None]:
+        """A look at the cluster, which raises LostError after too long a time without workers."""
+        since = time.monotonic()
+
+        def look() -> None:
+            nonlocal since
+            if self.workers:
+                since = time.monotonic()
+            elif time.monotonic() - since > self._patience_s:
+                raise LostError(
+                    f"{self._address} has had no worker for {self._patience_s:.0f} s; look at the workers' logs, "
+                    "start some, and begin again"
+                )
+
+        return look
 
     def _gone(self) -> LostError:
         return LostError(f"the scheduler at {self._address} ended, or the network to it; start it and begin again")
