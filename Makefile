@@ -45,7 +45,7 @@ setup: .venv/.installed ## make .venv with everything locked in requirements/dev
 	@touch $@
 
 lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
-	for extra in dev operator extender dashboard; do \
+	for extra in dev operator extender dashboard dask; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	    --quiet --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
 	for extra in docs mutants; do \

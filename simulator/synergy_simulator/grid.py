@@ -1,18 +1,14 @@
-"""Several simulations on all cores."""
+"""Several simulations, wherever they run."""
 
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing.connection import wait
 
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.own_policies import known_policy
+from synergy_simulator.own_policies import known_policy, same_source
 from synergy_simulator.report.summary import Summary, summarize
+from synergy_simulator.runners.processes import Processes
+from synergy_simulator.runners.runner import Runner
 from synergy_simulator.workloads.workload import Workload
 
 
@@ -23,6 +19,8 @@ class Case:
     label: str
     workload: Workload
     options: Options
+    source: str = ""
+    """Of a policy that is not the project's own (`own_policies.source_of`)."""
 
 
 def label_of(options: Options) -> str:
@@ -34,53 +32,25 @@ def label_of(options: Options) -> str:
 
 def run_one(case: Case) -> Summary:
     """Simulate a case, in whichever process."""
-    known_policy(case.options.plan.policy)
+    same_source(known_policy(case.options.plan.policy), case.source)
     return summarize(case.label, simulate(case.workload, case.options))
 
 
 def run_all(
     cases: Sequence[Case],
     *,
-    processes: int | None = None,
+    runner: Runner | None = None,
     progress: Callable[[int], None] = lambda _done: None,
-    run: Callable[[Case], Summary] = run_one,
 ) -> list[Summary]:
-    """Simulate each case; the answers are in their order. `processes` at a time, by default one per core.
+    """Simulate each case, by default on all cores of this machine; the answers are in their order.
 
-    `run` is what is done with each; it has to be known to other processes by name. What it raises ends all at once, as
-    an interruption does.
+    `progress` is called with the number of those that are done.
     """
-    if len(cases) <= 1 or processes == 1:
-        answers = []
-        for case in cases:
-            answers.append(run(case))
-            progress(len(answers))
-        return answers
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
-    try:
-        futures = {pool.submit(run, case): index for index, case in enumerate(cases)}
-        found: dict[int, Summary] = {}
-        for done in as_completed(futures):
-            found[futures[done]] = done.result()
-            progress(len(found))
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
-        raise
-    pool.shutdown()
-    return [found[index] for index in range(len(cases))]
+    done = 0
 
+    def tell(_index: int, _found: Summary) -> None:
+        nonlocal done
+        done += 1
+        progress(done)
 
-def _begin() -> None:
-    """Of a process: the first one decides when it ends, by a word or by ending itself, however that comes about."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_first, daemon=True).start()
-
-
-def _end_with_the_first() -> None:
-    first = multiprocessing.parent_process()
-    if first is not None:
-        wait([first.sentinel])
-        os._exit(1)
+    return (runner or Processes()).run(run_one, cases, tell)

@@ -1,6 +1,9 @@
 """Ordering policies of researchers' own: a function, `module:function`, or an installed package's entry point."""
 
+import hashlib
 import importlib
+import inspect
+import socket
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +18,10 @@ from synergy_core.policies.queue import Queue, Ranking
 
 GROUP: Final = "kube_synergy.policies"
 """The group of entry points. An entry point's name is the policy's."""
+
+
+_SOURCES: Final[dict[str, str]] = {}
+"""Of policies that were registered here, as they were then."""
 
 
 class PolicyError(FieldError):
@@ -39,11 +46,37 @@ def known_policy(policy: str | Policy) -> str:
     """
     if not isinstance(policy, str):
         name = f"{policy.__module__}:{policy.__qualname__}"
-        register(name, _checked(name, policy))
+        _register(name, policy)
         return name
     if policy not in POLICIES:
-        register(policy, _checked(policy, _found(policy)))
+        _register(policy, _found(policy))
     return policy
+
+
+def source_of(name: str) -> str:
+    """A digest of the module with a policy, as it was when `known_policy` found it; empty for the project's own."""
+    return _SOURCES.get(name, "")
+
+
+def same_source(name: str, source: str) -> None:
+    """Raises PolicyError where the policy is from another file here than where `source_of` said this source."""
+    if source_of(name) != source:
+        raise PolicyError(
+            f"{name!r} is another on {socket.gethostname()}; copy the module there and start its workers anew"
+        )
+
+
+def _register(name: str, policy: Any) -> None:
+    register(name, _checked(name, policy))
+    _SOURCES[name] = _digest(policy)
+
+
+def _digest(policy: Any) -> str:
+    """Of its file. A function of a notebook has none, and does not leave its process."""
+    try:
+        return hashlib.sha256(Path(inspect.getsourcefile(policy) or "").read_bytes()).hexdigest()[:24]
+    except (OSError, TypeError):
+        return "no file"
 
 
 def _found(name: str) -> Any:

@@ -10,8 +10,8 @@ from synergy_cli.options.policy import policy_options
 from synergy_cli.simulation.inputs import Inputs, bad_input, input_options
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import progress_bar
+from synergy_cli.simulation.running import Running, running_options, tell_kept
 from synergy_cli.text_table import text_table
-from synergy_core.collector import collector_paused
 from synergy_simulator.forecast.calibration import Calibration, Coverage, calibrate
 
 
@@ -29,12 +29,14 @@ from synergy_simulator.forecast.calibration import Calibration, Coverage, calibr
     type=click.IntRange(1, 10_000),
     help="Number of random futures per forecast.",
 )
+@running_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def calibrate_command(
     *,
     inputs: Inputs,
     moments: int,
     draws: int,
+    running: Running,
     as_json: bool,
     **how: Any,
 ) -> None:
@@ -45,8 +47,12 @@ def calibrate_command(
     workload = inputs.workload(sharing=how["sharing"])
     options = options_of(how, jobs=len(workload.tasks))
     started = time.perf_counter()
-    with progress_bar("forecasts", moments) as bar, bad_input(), collector_paused():
-        found = calibrate(workload, options, moments=moments, draws=draws, seed=inputs.seed, told=bar)
+    with running.runner() as runner, bad_input():
+        with progress_bar("forecasts", moments) as bar:
+            found = calibrate(
+                workload, options, moments=moments, draws=draws, seed=inputs.seed, runner=runner, told=bar
+            )
+        tell_kept(runner, "calibrate")
     seconds = time.perf_counter() - started
     click.echo(json.dumps(found.document(seconds=seconds)) if as_json else _text(found))
 

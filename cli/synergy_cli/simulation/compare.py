@@ -21,6 +21,7 @@ from synergy_cli.simulation.checks import (
 from synergy_cli.simulation.inputs import Inputs, bad_input, input_options
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
+from synergy_cli.simulation.running import Running, running_options, tell_kept
 from synergy_cli.simulation.seeds import seeds_of, seeds_option
 from synergy_cli.text_table import text_table
 from synergy_core.mechanisms import MECHANISMS
@@ -68,9 +69,7 @@ def as_names(_context: click.Context, _option: click.Parameter, text: str) -> tu
     help=f"Which jobs share a GPU: some of {', '.join(MODES)}.",
 )
 @seeds_option
-@click.option(
-    "--processes", type=click.IntRange(1), help="Number of simulations at the same time (default: one per core)."
-)
+@running_options
 @click.option("--report", metavar="OUT.html", help="Write figures and charts as one HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def compare_command(
@@ -80,12 +79,12 @@ def compare_command(
     mechanisms: tuple[str, ...],
     colocation: tuple[str, ...],
     seeds: tuple[int, ...],
-    processes: int | None,
+    running: Running,
     report: str | None,
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Simulate a trace with each combination of policy and mechanism, on all cores."""
+    """Simulate a trace with each combination of policy and mechanism, on all cores or a Dask cluster."""
     check_writable("--report", report)
     workloads = [
         replace(
@@ -110,8 +109,10 @@ def compare_command(
     check_bandwidths(workload, grid[0], profiles=inputs.profiles)
     check_placements(workload, grid[0])
     check_sharing(colocation, workload, sharing=how["sharing"])
-    with progress_bar("simulations", len(grid) * len(workloads)) as bar, bad_input():
-        found = compare(workload, draws=workloads[1:], options=grid, processes=processes, progress=bar)
+    with running.runner() as runner, bad_input():
+        with progress_bar("simulations", len(grid) * len(workloads)) as bar:
+            found = compare(workload, draws=workloads[1:], options=grid, runner=runner, progress=bar)
+        tell_kept(runner, "compare")
     if report is not None:
         write_whole(report, found.report(f"{inputs.trace} on {workload.cluster.gpus} GPUs"))
     if as_json:

@@ -48,6 +48,9 @@ process: this one is built only where it is named."""
 EXAMPLES_TORCH: Final = ProjectImage("examples-torch", Path("examples/Dockerfile.torch"))
 """The examples with PyTorch. With its libraries it is large: it is built only where it is named."""
 
+SIMULATOR: Final = ProjectImage("simulator", Path("simulator/Dockerfile"))
+"""Simulations on a Dask cluster. Nothing of kube-synergy on a cluster needs it: it is built only where it is named."""
+
 
 def build_images(
     source: Path = SOURCE, *, only: tuple[str, ...] = (), paths: Paths | None = None, report: Report = silent
@@ -86,7 +89,7 @@ def load_images(
 
 
 def _chosen(only: tuple[str, ...], source: Path) -> list[ProjectImage]:
-    known = (*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH)
+    known = (*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH, SIMULATOR)
     rooms = [image.room for image in known]
     for room in only:
         if room not in rooms:

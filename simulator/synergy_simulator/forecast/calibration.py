@@ -6,12 +6,16 @@ from math import inf
 from statistics import median
 from typing import Any, Final
 
+from synergy_core.collector import collector_paused
 from synergy_core.model.snapshot import Snapshot
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.forecast.forecast import Forecaster, JobForecast
 from synergy_simulator.forecast.present import Beginning
 from synergy_simulator.forecast.taken import snapshots_at
+from synergy_simulator.own_policies import known_policy, same_source, source_of
+from synergy_simulator.runners.processes import Processes
+from synergy_simulator.runners.runner import Runner
 from synergy_simulator.workloads.workload import Workload
 
 HORIZONS_S: Final = (3_600.0, 14_400.0, 86_400.0, inf)
@@ -81,6 +85,39 @@ Truth = tuple[JobForecast, float, float]
 """A forecast, and the true start and end of the job; infinite: none within the simulation."""
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment of a simulation, to be forecast."""
+
+    label: str
+    snapshot: Snapshot
+    workload: Workload
+    """Of the whole simulation."""
+    options: Options
+    draws: int
+    seed: int
+    source: str
+    """Of a policy that is not the project's own (`own_policies.source_of`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """The forecasts of a moment that are known, each with the job's true next start."""
+
+    now: float
+    jobs: tuple[tuple[JobForecast, float], ...]
+
+
+def foretell(moment: Moment) -> Foretold:
+    """Forecast one moment, in whichever process."""
+    same_source(known_policy(moment.options.plan.policy), moment.source)
+    with collector_paused():
+        starts = _starts(moment.snapshot, moment.workload, moment.options)
+        forecast = Forecaster(moment.snapshot, moment.options).forecast(moment.draws, moment.seed)
+    known = [one for one in forecast.jobs if not one.unknown]
+    return Foretold(moment.snapshot.now, tuple((one, starts[one.job]) for one in known))
+
+
 def calibrate(
     workload: Workload,
     options: Options,
@@ -88,27 +125,46 @@ def calibrate(
     moments: int = 20,
     draws: int = 20,
     seed: int = 0,
+    runner: Runner | None = None,
     told: Callable[[int], None] = lambda _done: None,
 ) -> Calibration:
-    """Forecast a simulation from `moments` moments, evenly between the first third of its arrivals and the last one."""
-    first, last = workload.tasks[0].arrival_s, workload.tasks[-1].arrival_s
-    step = (last - first) * 2 / 3 / moments
-    at = [first + (last - first) / 3 + step * index for index in range(moments)]
-    snapshots: list[Snapshot] = []
-    outcome = simulate(workload, options, stops=snapshots_at(at, options, lambda _moment, one: snapshots.append(one)))
-    ends = {run.task.name: inf if run.finish_s is None else run.finish_s for run in outcome.runs}
-    truths: list[tuple[float, Truth]] = []
-    for done, snapshot in enumerate(snapshots, start=1):
-        starts = _starts(snapshot, workload, options)
-        forecast = Forecaster(snapshot, options).forecast(draws, seed)
-        truths += [(snapshot.now, (one, starts[one.job], ends[one.job])) for one in forecast.jobs if not one.unknown]
+    """Forecast a simulation from `moments` moments, evenly between the first third of its arrivals and the last one.
+
+    `runner` is where the forecasts are made, by default on all cores of this machine. `told` is called with the number
+    of those that are done.
+    """
+    snapshots, ends = _simulated(workload, options, moments)
+    source = source_of(known_policy(options.plan.policy))
+    asked = [
+        Moment(f"moment {number}", one, workload, options, draws, seed, source)
+        for number, one in enumerate(snapshots, start=1)
+    ]
+    done = 0
+
+    def tell(_index: int, _found: Foretold) -> None:
+        nonlocal done
+        done += 1
         told(done)
+
+    found = (runner or Processes()).run(foretell, asked, tell)
+    truths = [(one.now, (job, start, ends[job.job])) for one in found for job, start in one.jobs]
     return Calibration(
         moments=len(snapshots),
         start=_coverage([(one.start.p10, one.start.p90, start) for _, (one, start, _) in truths]),
         finish=_coverage([(one.finish.p10, one.finish.p90, end) for _, (one, _, end) in truths]),
         by_horizon=tuple(_by_horizon(truths)),
     )
+
+
+def _simulated(workload: Workload, options: Options, moments: int) -> tuple[list[Snapshot], dict[str, float]]:
+    """The snapshots, and the end of each job."""
+    first, last = workload.tasks[0].arrival_s, workload.tasks[-1].arrival_s
+    step = (last - first) * 2 / 3 / moments
+    at = [first + (last - first) / 3 + step * index for index in range(moments)]
+    snapshots: list[Snapshot] = []
+    with collector_paused():
+        outcome = simulate(workload, options, stops=snapshots_at(at, options, lambda _at, one: snapshots.append(one)))
+    return snapshots, {run.task.name: inf if run.finish_s is None else run.finish_s for run in outcome.runs}
 
 
 def _starts(snapshot: Snapshot, workload: Workload, options: Options) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Input that cannot be used."""
 
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,9 @@ class SettingError(ValueError):
         self.setting = setting
         self.problem = problem
 
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        return type(self), (self.setting, self.problem)
+
 
 class InputError(ValueError):
     """Bad input: one line that names file, line and field, and says what to change."""
@@ -32,3 +36,6 @@ class InputError(ValueError):
         super().__init__(f"{place}: {problem}")
         self.place = place
         self.problem = problem
+
+    def __reduce__(self) -> tuple[type[Self], tuple[InputLocation, str]]:
+        return type(self), (self.place, self.problem)

@@ -12,7 +12,9 @@ from synergy_simulator.grid import Case, label_of, run_all
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.errors import SettingError
 from synergy_simulator.inputs.profiles import ProfileTable
-from synergy_simulator.own_policies import known_policy
+from synergy_simulator.own_policies import known_policy, source_of
+from synergy_simulator.runners.processes import Processes
+from synergy_simulator.runners.runner import Runner
 from synergy_simulator.study.load import File, Trace, load
 from synergy_simulator.study.result import Comparison, Result
 from synergy_simulator.workloads.workload import Workload
@@ -71,6 +73,7 @@ def compare(
     options: Sequence[Options] = (),
     draws: Sequence[Workload] = (),
     processes: int | None = None,
+    runner: Runner | None = None,
     progress: Progress = _ignore,
     **settings: Any,
 ) -> Comparison:
@@ -84,7 +87,8 @@ def compare(
         mechanisms: how CPU and memory are packed.
         options: all of how to simulate, in place of policies, mechanisms and settings.
         draws: the workload with other seeds (`load`), for confidence intervals of the report's figures.
-        processes: simulations at a time; None: one for each core.
+        processes: simulations at a time on this machine; None: one for each core.
+        runner: where simulations run in place of this machine: `dask_cluster.connected`.
         progress: called with the number of simulations that are done.
         settings: see `simulate`.
     """
@@ -95,8 +99,15 @@ def compare(
         for mechanism in mechanisms
     ]
     here = any(not isinstance(policy, str) for policy in policies)
-    cases = [Case(label_of(one), drawn, one) for drawn in (workload, *draws) for one in grid]
-    found = tuple(run_all(cases, processes=1 if here else processes, progress=progress))
+    if here and runner is not None:
+        raise SettingError("runner", "needs policies by name, such as module:function; other processes have no others")
+    sources = [source_of(known_policy(one.plan.policy)) for one in grid]
+    cases = [
+        Case(label_of(one), drawn, one, source)
+        for drawn in (workload, *draws)
+        for one, source in zip(grid, sources, strict=True)
+    ]
+    found = tuple(run_all(cases, runner=runner or Processes(1 if here else processes), progress=progress))
     first, *more = (found[at : at + len(grid)] for at in range(0, len(found), len(grid)))
     return Comparison(first, tuple(more))
 

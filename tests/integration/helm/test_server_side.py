@@ -159,3 +159,21 @@ async def test_who_installs_is_told_where_the_history_is(
     assert ("kubectl synergy dashboard" in notes) == dashboard
     assert ("keeps its history in its pod" in notes) == in_its_pod
     assert "kubectl edit schedulingpolicy default" in notes
+
+
+async def test_the_manifest_of_a_sweep_passes_strict_validation_and_the_restricted_standard(
+    devcluster: Cluster, kube: KubeClient, repository: Path, namespace: str
+) -> None:
+    restricted = {"pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/enforce": "restricted"}
+    await kube.merge_patch(NAMESPACES, namespace, {"metadata": {"labels": restricted}})
+    objects = (repository / "examples/sweep/dask.yaml").read_text()
+    code, output, errors = await attempt(
+        devcluster,
+        "kubectl",
+        *("apply", "--server-side", "--dry-run=server", "--validate=strict", f"--namespace={namespace}"),
+        *("--field-manager=test", "-f", "-"),
+        text_in=objects,
+    )
+    assert code == 0, errors
+    assert "Warning" not in errors
+    assert len(output.splitlines()) == len(list(yaml.safe_load_all(objects)))

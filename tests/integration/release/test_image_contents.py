@@ -19,6 +19,10 @@ PROGRAMS = [
     ("extender/Dockerfile", "synergy_extender.forecasts.process"),
     ("dashboard/Dockerfile", "synergy_dashboard.__main__"),
     ("dashboard/Dockerfile", "synergy_dashboard.api.future"),
+    ("simulator/Dockerfile", "synergy_cli.simulation.compare"),
+    ("simulator/Dockerfile", "synergy_cli.simulation.reproduce"),
+    ("simulator/Dockerfile", "synergy_cli.simulation.calibrate"),
+    ("simulator/Dockerfile", "distributed.cli.dask_worker"),
 ]
 ASK = """
 import importlib, importlib.metadata, json, sys
@@ -38,7 +42,7 @@ def test_the_requirements_have_what_the_program_imports(repository: Path, docker
     asked = subprocess.run([sys.executable, "-c", ASK, program], capture_output=True, text=True, check=True)
     loaded: dict[str, list[str]] = json.loads(asked.stdout)
     own = {name for name in loaded if name.startswith("synergy_")}
-    assert program.partition(".")[0] in own
+    assert program.partition(".")[0] in {*own, "distributed"}
     others = {name: {_normal(one) for one in found} for name, found in loaded.items() if found and name not in own}
     assert {name for name, found in others.items() if not found & installed} <= {
         "_distutils_hack",

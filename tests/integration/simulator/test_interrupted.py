@@ -13,20 +13,27 @@ import pytest
 SCRIPT = """
 import os, signal, sys, time
 from pathlib import Path
-from synergy_simulator.grid import run_all
+from dataclasses import dataclass
+from synergy_simulator.runners.processes import Processes
+from synergy_simulator.runners.runner import nothing
+
+@dataclass(frozen=True)
+class Numbered:
+    number: int
+    label: str = "numbered"
 
 def begin(case):
     (Path(sys.argv[1]) / str(os.getpid())).touch()
     if sys.argv[2] == "fails":
         while len(list(Path(sys.argv[1]).iterdir())) < 2:
             time.sleep(0.01)
-        if case == 1:
+        if case.number == 1:
             raise ValueError("odd")
     time.sleep(600)
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests behind it ignores it
-    run_all(range(8), processes=2, run=begin)
+    Processes(2).run(begin, [Numbered(number) for number in range(8)], nothing)
 """
 SOON_S = 60.0
 

@@ -138,7 +138,8 @@ def test_an_error_of_the_planner_names_the_flag() -> None:
 
 
 def test_compare_takes_the_options_of_simulate() -> None:
-    own = {"policies", "mechanisms", "processes", "seeds", "policy", "mechanism", "per_job", "snapshots", "snapshot_at"}
+    own = {"policies", "mechanisms", "seeds", "policy", "mechanism", "per_job", "snapshots", "snapshot_at"}
+    own |= {"processes", "dask", "keep"}
     names = [{one.name for one in command.params} - own for command in (simulate_command, compare_command)]
     assert names[0] == names[1]
 

@@ -13,6 +13,7 @@ from synergy_devcluster.images.project import (
     GPU_PLUGIN,
     PROJECT_IMAGES,
     SCHEDULER,
+    SIMULATOR,
     SOURCE,
     ProjectImage,
     build_images,
@@ -59,13 +60,21 @@ def test_an_image_has_every_package_of_the_project_that_it_imports_and_no_other(
     assert copied == _imported(f"synergy_{room}")
 
 
-@pytest.mark.parametrize("image", [*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH], ids=lambda image: image.room)
+def test_the_simulators_image_has_what_simulations_import() -> None:
+    """Of the command line it has more than these commands, whose other packages it lacks."""
+    copied = {Path(source).name for source in parse(_text(SIMULATOR), {}).sources} & PACKAGE_FOLDERS.keys()
+    assert copied == _imported("synergy_simulator") | {"synergy_cli"}
+
+
+@pytest.mark.parametrize(
+    "image", [*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH, SIMULATOR], ids=lambda image: image.room
+)
 def test_whatever_a_dockerfile_copies_is_in_the_source_tree(image: ProjectImage) -> None:
     for source in parse(_text(image), {}).sources:
         assert input_files(SOURCE, (source,)), source
 
 
-@pytest.mark.parametrize("image", PROJECT_IMAGES, ids=lambda image: image.room)
+@pytest.mark.parametrize("image", [*PROJECT_IMAGES, SIMULATOR], ids=lambda image: image.room)
 def test_no_image_runs_as_root(image: ProjectImage) -> None:
     assert re.findall(r"(?m)^USER (.*)$", _last_stage(_text(image))) == ["65532:65532"]
 
@@ -80,8 +89,8 @@ def test_the_base_is_an_argument_and_by_default_dockers_python(image: ProjectIma
 
 def test_locked_requirements_are_installed_as_locked() -> None:
     """By their hashes, and without what pip would add: it looks for the newest `coverage[toml]` beside a pinned one."""
-    for room in PYTHON_ROOMS:
-        installs = re.findall(r"\binstall .*", _text(_image(room)))
+    for image in (*map(_image, PYTHON_ROOMS), SIMULATOR):
+        installs = re.findall(r"\binstall .*", _text(image))
         assert installs
         locked = [install for install in installs if " -r " in install]
         assert locked
@@ -111,14 +120,14 @@ def test_every_image_that_the_example_manifests_name_is_one_of_them() -> None:
     manifests = sorted((SOURCE / "examples").rglob("*.yaml"))
     named = {name for file in manifests for name in re.findall(r"(?m)^\s*-? ?image: (\S+)", file.read_text())}
     assert named
-    assert named <= {image.tag for image in (*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH)}
+    assert named <= {image.tag for image in (*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH, SIMULATOR)}
 
 
 def test_an_unknown_room_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(
-        BadInputError, match="image 'simulator': write one of operator, extender, dashboard, profiler, scheduler"
+        BadInputError, match="image 'kitchen': write one of operator, extender, dashboard, profiler, scheduler"
     ):
-        build_images(only=("simulator",), paths=Paths(tmp_path, tmp_path, "/unused", tmp_path))
+        build_images(only=("kitchen",), paths=Paths(tmp_path, tmp_path, "/unused", tmp_path))
 
 
 def test_a_folder_that_is_no_source_tree_is_refused(tmp_path: Path) -> None:

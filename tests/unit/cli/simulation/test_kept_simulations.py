@@ -1,27 +1,28 @@
-"""`kube-synergy reproduce --keep`: what was interrupted goes on where it was, and takes nothing that is not so."""
+"""`--keep`: what was interrupted goes on where it was, and takes nothing that is not so."""
 
 import json
 import pickle
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from synergy_cli.errors import BadInputError
+from support.simulator.steps import without_times
 from synergy_cli.main import main
-from synergy_cli.simulation import kept as kept_module
-from synergy_cli.simulation.kept import CODE, Kept, digest_of, fingerprint
+from synergy_cli.simulation.kept import Kept, digest_of
 from synergy_core.colocation.predictors.pair_table import PairTable
 from synergy_core.model.snapshot import Tenant
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.sharing.truth import Truth
+from synergy_simulator.forecast.calibration import Calibration, calibrate
 from synergy_simulator.grid import Case, run_all, run_one
 from synergy_simulator.inputs.clusters import homogeneous
-from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions import sweeps
+from synergy_simulator.runners.processes import Processes
+from synergy_simulator.runners.runner import Found, Item, nothing
 from synergy_simulator.workloads.generator import Split, generate
 from synergy_simulator.workloads.models import built_in_profiles
 from synergy_simulator.workloads.workload import Task, build_workload
@@ -37,7 +38,7 @@ def case() -> Case:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
-    return Kept.of(str(tmp_path / "kept"))
+    return Kept(Kept.folder_of(str(tmp_path / "kept")), Processes(1))
 
 
 def _with_first(case: Case, change: Callable[[Task], Task]) -> Case:
@@ -71,55 +72,61 @@ CHANGES: dict[str, Callable[[Case], Case]] = {
 }
 
 
+def _digest(case: Case) -> str:
+    return digest_of((case.workload, case.options), "code")
+
+
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_whatever_a_simulation_is_made_of_makes_it_another(case: Case, change: Callable[[Case], Case]) -> None:
-    assert digest_of(change(case), CODE) != digest_of(case, CODE)
-    assert digest_of(change(case), CODE) == digest_of(change(case), CODE)
+    assert _digest(change(case)) != _digest(case)
+    assert _digest(change(case)) == _digest(change(case))
 
 
 def test_it_is_found_by_its_values(case: Case) -> None:
     """Tasks share their profiles and models; these have each their own, as they may in another process."""
     apart = tuple(pickle.loads(pickle.dumps(task)) for task in case.workload.tasks)
     same = replace(case, label="called otherwise", workload=replace(case.workload, tasks=apart))
-    assert digest_of(same, CODE) == digest_of(case, CODE)
+    assert _digest(same) == _digest(case)
 
 
-def test_code_is_told_by_its_sources_and_by_what_it_computes_with(tmp_path: Path) -> None:
-    def package(text: str, file: str = "deep/one.py") -> types.ModuleType:
-        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
-        (folder / file).parent.mkdir(parents=True)
-        (folder / file).write_text(text)
-        made = types.ModuleType("made")
-        made.__path__ = [str(folder)]
-        return made
-
-    first, libraries = package("a = 1"), kept_module.LIBRARIES
-    assert fingerprint([first], libraries) == fingerprint([package("a = 1")], libraries)
-    others = [[package("a = 2")], [package("a = 1", "deep/two.py")], [first, package("")]]
-    prints = [fingerprint([first], libraries), *(fingerprint(packages, libraries) for packages in others)]
-    prints.append(fingerprint([first], libraries[1:]))
-    assert len(set(prints)) == len(prints)
+def _kept(kept: Kept, *cases: Case) -> int:
+    """How many of the cases were there."""
+    before = kept.taken
+    kept.run(run_one, cases, nothing)
+    return kept.taken - before
 
 
 def test_what_is_kept_is_what_was_found(kept: Kept, case: Case) -> None:
-    assert kept.found([case]) == [None]
-    (found,) = run_all([case], run=kept.run_one)
-    assert kept.found([replace(case, label="other"), case]) == [replace(found, label="other"), found]
-    assert replace(kept, code="another version").found([case]) == [None]
+    told: list[int] = []
+    (found,) = run_all([case], runner=kept)
+    assert without_times([found]) == without_times([run_one(case)])
+    assert (kept.taken, kept.cases) == (0, 1)
+    other, more = replace(case, label="other"), _with_options(case, round_s=301.0)
+    answers = run_all([other, more, case], runner=kept, progress=told.append)
+    assert (answers[0], answers[2]) == (replace(found, label="other"), found)
+    assert without_times(answers[1:2]) == without_times([run_one(more)])
+    assert (kept.taken, kept.cases, told) == (2, 4, [1, 2, 3])
+    assert _kept(replace(kept, code="another version"), case) == 0
+    assert _kept(kept, replace(case, source="another file of the policy")) == 0
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_is_no_number_is_kept_too(
-    kept: Kept, case: Case, monkeypatch: pytest.MonkeyPatch, value: float, capsys: pytest.CaptureFixture[str]
+    kept: Kept, case: Case, value: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def odd(case: Case) -> Summary:
-        found = run_one(case)
-        return replace(found, metrics=replace(found.metrics, avg_ftf=value, estimate_error=value))
+    class Odd:
+        def run(
+            self, function: Callable[[Item], Found], items: Sequence[Item], done: Callable[[int, Found], None]
+        ) -> list[Found]:
+            found: Any = function(items[0])
+            odd = replace(found, metrics=replace(found.metrics, avg_ftf=value, estimate_error=value))
+            done(0, odd)
+            return [odd]
 
-    monkeypatch.setattr(kept_module, "run_one", odd)
-    found = kept.run_one(case)
-    (again,) = kept.found([case])
+    (found,) = run_all([case], runner=replace(kept, place=Odd()))
+    (again,) = run_all([case], runner=kept)
     assert repr(again) == repr(found)
+    assert kept.taken == 1
     assert capsys.readouterr().err == ""
 
 
@@ -127,29 +134,37 @@ def test_what_is_no_number_is_kept_too(
 def test_what_is_damaged_is_simulated_anew(
     kept: Kept, case: Case, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept.run_one(case)
+    assert _kept(kept, case) == 0
     (file,) = kept.folder.iterdir()
     file.write_bytes(content)
-    assert kept.found([case]) == [None]
+    assert _kept(kept, case) == 0
     assert capsys.readouterr().err == f"warning: --keep: {file}: is damaged; it is simulated anew\n"
-    anew = kept.run_one(case)
-    assert kept.found([case]) == [anew]
+    assert _kept(kept, case) == 1
 
 
 def test_what_cannot_be_kept_serves_all_the_same(kept: Kept, case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    _kept(kept, case)
+    (file,) = kept.folder.iterdir()
+    file.unlink()
     kept.folder.rmdir()
-    assert kept.run_one(case).jcts == run_one(case).jcts
+    assert without_times(run_all([case], runner=kept)) == without_times([run_one(case)])
     assert "No such file or directory; it is not kept" in capsys.readouterr().err
-    kept.folder.mkdir()
-    (kept.folder / f"{digest_of(case, CODE)}.json").mkdir()
-    assert kept.found([case]) == [None]
+    file.mkdir(parents=True)
+    assert _kept(kept, case) == 0
     assert "Is a directory; it is simulated anew" in capsys.readouterr().err
 
 
-def test_a_process_with_other_code_says_so(kept: Kept, case: Case) -> None:
-    changed = replace(kept, code="what the first process began with")
-    with pytest.raises(BadInputError, match="the code was changed after this run began"):
-        run_all([case, replace(case, label="two")], processes=2, run=changed.run_one)
+def test_a_calibration_goes_on(kept: Kept, case: Case) -> None:
+    def calibrated(runner: Kept) -> Calibration:
+        return calibrate(case.workload, case.options, moments=3, draws=2, runner=runner)
+
+    first = calibrated(kept)
+    assert first == calibrate(case.workload, case.options, moments=3, draws=2, runner=Processes(2))
+    next(kept.folder.iterdir()).unlink()
+    assert calibrated(kept) == first
+    assert (kept.taken, kept.cases) == (2, 6)
+    calibrate(case.workload, case.options, moments=3, draws=3, runner=kept)
+    assert kept.taken == 2, "other draws are other forecasts"
 
 
 def _reproduce(folder: Path, *arguments: str) -> Result:

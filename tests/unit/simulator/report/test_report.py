@@ -23,6 +23,7 @@ from synergy_simulator.report.gantt import Gantt
 from synergy_simulator.report.metrics import metrics_of
 from synergy_simulator.report.page import compared, embedded, page
 from synergy_simulator.report.summary import Summary, summarize
+from synergy_simulator.runners.processes import Processes
 from synergy_simulator.workloads.workload import build_workload
 from synergy_view import assets
 
@@ -214,8 +215,8 @@ def test_a_grid_on_several_processes_is_that_of_one() -> None:
     grid = [Options.of(policy=policy, mechanism="proportional", record=True) for policy in ("fifo", "srtf")]
     told: list[int] = []
     cases = [Case(label_of(options), workload, options) for options in grid]
-    many = run_all(cases, processes=2, progress=told.append)
-    one = run_all(cases, processes=1)
+    many = run_all(cases, runner=Processes(2), progress=told.append)
+    one = run_all(cases, runner=Processes(1))
     assert told == [1, 2]
     assert [(s.label, s.jcts) for s in many] == [(s.label, s.jcts) for s in one]
     assert [s.label for s in many] == ["fifo on proportional", "srtf on proportional"]
