@@ -1,7 +1,7 @@
 """How large the day is: nodes, teams, jobs, and how many seconds it takes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from synergy_core.model.snapshot import Tenant
 
@@ -29,6 +29,11 @@ class Size:
     """On the fastest type. The longest job takes three times as long."""
     gpu_mix: Mapping[int, float]
     seed: int = 20
+
+    def part(self, divisor: int) -> "Size":
+        """As many jobs and nodes as 1/divisor of the day's; the same tenants, and the same seconds."""
+        nodes = {gpu_type: count // divisor for gpu_type, count in self.nodes.items()}
+        return replace(self, jobs=self.jobs // divisor, nodes=nodes)
 
     @property
     def teams(self) -> list[str]:
@@ -67,9 +72,9 @@ SMALL = Size(
     limited={"vision": 9},
     borrows={"vision": 2},
     lends={"speech": 1},
-    day_s=15.0,
+    day_s=10.0,
     round_s=5,
-    shortest_s=3.0,
+    shortest_s=2.0,
     gpu_mix={4: 0.3, 6: 0.3, 8: 0.4},
 )
 """For each change: 40 jobs, 10 nodes, 3 tenants, less than a minute."""
