@@ -45,6 +45,18 @@ class Size:
         """GPUs of a type in the cluster."""
         return self.nodes[gpu_type] * self.gpus_per_node
 
+    def most(self, team: str) -> int:
+        """The most GPUs of one type that the team may have."""
+        tenants = {tenant.name: tenant for tenant in self.tenants()}
+        caps = [self.gpus(TYPES[0])]
+        name: str | None = team
+        while name is not None:
+            tenant, gpu_type = tenants[name], TYPES[0]
+            caps.append(tenant.limit.get(gpu_type, caps[0]))
+            caps.append(tenant.guarantee.get(gpu_type, 0) + tenant.borrowing.get(gpu_type, caps[0]))
+            name = tenant.parent
+        return min(caps)
+
     def tenants(self) -> tuple[Tenant, ...]:
         """The tree as plans read it."""
         return tuple(
