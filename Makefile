@@ -22,6 +22,7 @@ JOBS ?= 100
 REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
+PART ?= 1
 PACKAGE ?= .
 DRAW ?=
 NEAR ?=
@@ -200,8 +201,8 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 	$(IMAGES) --build-only
 	$(BIN)/pytest tests/fidelity -s
 
-shared-day: setup prerequisites ## 1,000 jobs of 12 tenants on 200 nodes: are guarantees and limits kept, and is it as simulated (15 minutes)
-	$(APART) $(BIN)/pytest tests/shared_day -m long -s
+shared-day: setup prerequisites ## 1,000 jobs of 12 tenants on 200 nodes: are guarantees and limits kept, and is it as simulated (15 minutes): PART=4 for a quarter
+	SHARED_DAY_PART=$(PART) $(APART) $(BIN)/pytest tests/shared_day -m long -s
 
 plots: setup .venv/.docs-installed ## docs/reproductions/*.svg from the results in docs/reproductions/results
 	$(PY) docs/site/plots.py

@@ -14,7 +14,7 @@ import pytest
 import synergy_devcluster
 from support.shared_day.day import lived, nodes, product
 from support.shared_day.figures import Figures, measured, simulated
-from support.shared_day.size import WHOLE
+from support.shared_day.size import Size
 from synergy_kube import KubeClient
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -23,14 +23,14 @@ NEAR = 0.05
 
 
 async def test_a_day_keeps_what_tenants_promise_and_is_as_the_simulator_says(
-    devcluster: synergy_devcluster.Cluster, kube: KubeClient, custom_resources: None, tmp_path: Path
+    devcluster: synergy_devcluster.Cluster, kube: KubeClient, custom_resources: None, size: Size, tmp_path: Path
 ) -> None:
-    async with product(devcluster, kube, tmp_path, WHOLE.round_s):
-        day = await lived(kube, WHOLE, await nodes(kube, WHOLE))
-    found = measured(WHOLE, day.jobs, day.seen)
+    async with product(devcluster, kube, tmp_path, size.round_s):
+        day = await lived(kube, size, await nodes(kube, size))
+    found = measured(size, day.jobs, day.seen)
     start_s, restart_s = day.waits(later=False), day.waits(later=True)
-    said = simulated(WHOLE, day.begin, start_s=start_s, restart_s=restart_s)
-    at_once = simulated(WHOLE, day.begin)
+    said = simulated(size, day.begin, start_s=start_s, restart_s=restart_s)
+    at_once = simulated(size, day.begin)
     waits = sorted(day.observer.waits)
     document = {
         "observed": {

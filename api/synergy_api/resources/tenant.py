@@ -106,7 +106,8 @@ class TenantCaps(ApiModel):
             ge=0,
             le=1 << 20,
             description="Preemption budget: plans end at most so many runs of the tenant's jobs within an hour, those "
-            "of its children included. By default there is no such budget.",
+            "of its children included. A guarantee that has waited for an hour goes beyond it. By default there is no "
+            "such budget.",
         ),
     ] = None
 

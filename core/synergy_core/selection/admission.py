@@ -24,7 +24,7 @@ from synergy_core.selection.node_reservation import NodeReservation, reserved_fr
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
 from synergy_core.selection.round import Round
 from synergy_core.selection.tenancy.passes import borrow, claims, give_the_rest
-from synergy_core.selection.tenancy.unmet import unmet
+from synergy_core.selection.tenancy.unmet import Holders
 
 _OTHERS_MAY_PASS = NEVER | {Reason.QUOTA_FULL, Reason.TENANT_LIMIT, Reason.BORROWING_LIMIT, Reason.GUARANTEES_FIRST}
 """A job that waits for one of these reasons is in no other job's way."""
@@ -43,6 +43,8 @@ class AdmissionWalk(KeptPlaces):
         self._blocked = False
         """A job that no other may pass does not fit yet."""
         self._never: dict[Likeness, Reason | None] = {}
+        self._holders_of: dict[tuple[int, str], tuple[tuple[int, int], Holders]] = {}
+        """By tenant and GPU type, and at which state of the walk."""
 
     def _keep_places(self) -> None:
         super()._keep_places()
@@ -158,12 +160,28 @@ class AdmissionWalk(KeptPlaces):
         if not self._round.tenants.guarantees or entry.job.running is not None:
             return None
         for pool in pools:
-            there = [one for one in self._round.queue.running if self._has_place_on(one, pool)]
-            refusal = unmet(entry, self._ledger(pool), there, self.tenants, self._round)
-            if refusal is not None:
-                reason, self._quotas.full[entry.name] = refusal
+            index = self.tenants.could_guarantee(entry, pool.gpu_type)
+            found = None if index is None else self._holders(index, pool).reason(entry)
+            if index is not None and found is not None:
+                reason, kept = found
+                self._quotas.full[entry.name] = {**self.tenants.facts(entry, index, pool.gpu_type), "kept": f"{kept}"}
                 return reason
         return None
+
+    def _holders(self, index: int, pool: Pool) -> Holders:
+        """What holds GPUs of the pool that a tenant is guaranteed; made anew once a job has won or lost some."""
+        state = self.tenants.decided, len(self._losses)
+        known = self._holders_of.get((index, pool.gpu_type))
+        if known is None or known[0] != state:
+            others = [
+                one
+                for one in self._round.queue.running
+                if self._has_place_on(one, pool)
+                and not self.tenants.is_below(one, index)
+                and not self.tenants.is_by_guarantee(one, pool.gpu_type)
+            ]
+            known = self._holders_of[index, pool.gpu_type] = state, Holders(self._ledger(pool), others, self._round)
+        return known[1]
 
     def _has_place_on(self, entry: QueueEntry, pool: Pool) -> bool:
         """A running job has GPUs of the pool, and keeps them as far as the walk has come."""

@@ -90,7 +90,10 @@ async def lived(kube: KubeClient, size: Size, types_of_nodes: Mapping[str, str])
         begin = (time.time() // size.round_s + 1) * size.round_s
         jobs = trace(size, begin)
         await _submitted(kube, jobs, spaces, training)
-        await _all_done(training.values(), begin + size.day_s + _AFTER_S - time.time())
+        try:
+            await _all_done(training.values(), begin + size.day_s + _AFTER_S - time.time())
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the observer saw {len(observer.broken)} broken promises") from None
     seen = {name: one for each in training.values() for name, one in each.jobs.items()}
     return Day(begin, jobs, seen, observer)
 

@@ -31,6 +31,7 @@ def trace(size: Size, begin: float) -> list[TraceJob]:
     """The jobs by arrival, the first from `begin` on, Unix time."""
     chance = random.Random(f"shared-day-{size.seed}")
     teams, models = size.teams, sorted(_MODELS)
+    most = {team: size.most(team) for team in teams}
     jobs = []
     for index in range(size.jobs):
         team, model = chance.choice(teams), chance.choice(models)
@@ -39,7 +40,7 @@ def trace(size: Size, begin: float) -> list[TraceJob]:
             TraceJob(
                 name=f"job-{index:04}",
                 arrival_s=begin + size.day_s * _hour(chance, teams.index(team) / len(teams)),
-                gpus=chance.choices(list(size.gpu_mix), list(size.gpu_mix.values()))[0],
+                gpus=min(most[team], chance.choices(list(size.gpu_mix), list(size.gpu_mix.values()))[0]),
                 model=model,
                 steps=max(1, round(_MODELS[model][TYPES[0]] * seconds)),
                 tenant=team,

@@ -1,7 +1,7 @@
 """How large the day is: nodes, teams, jobs, and how many seconds it takes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from synergy_core.model.snapshot import Tenant
 
@@ -30,6 +30,11 @@ class Size:
     gpu_mix: Mapping[int, float]
     seed: int = 20
 
+    def part(self, divisor: int) -> "Size":
+        """As many jobs and nodes as 1/divisor of the day's; the same tenants, and the same seconds."""
+        nodes = {gpu_type: count // divisor for gpu_type, count in self.nodes.items()}
+        return replace(self, jobs=self.jobs // divisor, nodes=nodes)
+
     @property
     def teams(self) -> list[str]:
         """The tenants that have jobs: those without children."""
@@ -39,6 +44,18 @@ class Size:
     def gpus(self, gpu_type: str) -> int:
         """GPUs of a type in the cluster."""
         return self.nodes[gpu_type] * self.gpus_per_node
+
+    def most(self, team: str) -> int:
+        """The most GPUs of one type that the team may have."""
+        tenants = {tenant.name: tenant for tenant in self.tenants()}
+        caps = [self.gpus(TYPES[0])]
+        name: str | None = team
+        while name is not None:
+            tenant, gpu_type = tenants[name], TYPES[0]
+            caps.append(tenant.limit.get(gpu_type, caps[0]))
+            caps.append(tenant.guarantee.get(gpu_type, 0) + tenant.borrowing.get(gpu_type, caps[0]))
+            name = tenant.parent
+        return min(caps)
 
     def tenants(self) -> tuple[Tenant, ...]:
         """The tree as plans read it."""
@@ -67,9 +84,9 @@ SMALL = Size(
     limited={"vision": 9},
     borrows={"vision": 2},
     lends={"speech": 1},
-    day_s=15.0,
+    day_s=10.0,
     round_s=5,
-    shortest_s=3.0,
+    shortest_s=2.0,
     gpu_mix={4: 0.3, 6: 0.3, 8: 0.4},
 )
 """For each change: 40 jobs, 10 nodes, 3 tenants, less than a minute."""

@@ -59,6 +59,11 @@ class TenantLedger:
             gpus, rank = self._claimed[gpu_type].get(path, (0, -1))
             self._claimed[gpu_type][path] = gpus + entry.gpus, max(rank, entry.rank)
 
+    @property
+    def decided(self) -> int:
+        """How many jobs run for certain."""
+        return len(self._types)
+
     def is_decided(self, name: str) -> bool:
         """Whether the job of this name runs for certain."""
         return name in self._types

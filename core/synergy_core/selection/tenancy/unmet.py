@@ -10,42 +10,19 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.model.config import Mode
 from synergy_core.model.pool import Reservations
 from synergy_core.model.reasons import Reason
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.round import Round
-from synergy_core.selection.tenancy.ledger import Refusal, TenantLedger
 
 
-def unmet(
-    entry: QueueEntry, reservations: Reservations, running: Iterable[QueueEntry], tenants: TenantLedger, round_: Round
-) -> Refusal | None:
-    """Why the job does not have its guarantee on this GPU type; None if no guarantee has room for it there, or if
-    something else is missing. `running` are the jobs that have GPUs of the type now."""
-    gpu_type = reservations.pool.gpu_type
-    index = tenants.could_guarantee(entry, gpu_type)
-    if index is None:
-        return None
-    others = [one for one in running if not tenants.is_below(one, index)]
-    others = [one for one in others if not tenants.is_by_guarantee(one, gpu_type)]
-    reason, kept = _Holders(entry, reservations, others, round_).reason(round_.mode)
-    if reason is None:
-        return None
-    return reason, {**tenants.facts(entry, index, gpu_type), "kept": f"{kept}"}
+class Holders:
+    """GPUs of each node that are loose, held by a budget, or firm, of one GPU type."""
 
-
-class _Holders:
-    """GPUs of each node that are free, loose, held by a budget, or firm."""
-
-    def __init__(
-        self, entry: QueueEntry, reservations: Reservations, others: Iterable[QueueEntry], round_: Round
-    ) -> None:
-        self._entry = entry
-        self._on_one_node = entry.place(reservations.pool) == "consolidate"
-        self._free = np.where(entry.open_nodes(reservations.pool), reservations.slots, 0)
-        self._idle = reservations.idle
-        nothing = np.zeros_like(self._free)
+    def __init__(self, reservations: Reservations, others: Iterable[QueueEntry], round_: Round) -> None:
+        self._reservations = reservations
+        self._mode = round_.mode
+        nothing = np.zeros(len(reservations.pool.nodes), dtype=np.int64)
         self._loose, self._budget, self._firm = nothing.copy(), nothing.copy(), nothing.copy()
         loose = []
         for one in others:
@@ -60,23 +37,29 @@ class _Holders:
         for one in loose:
             _add(self._loose if one.name in may else self._budget, one)
 
-    def reason(self, mode: Mode) -> tuple[Reason | None, int]:
-        """Why the job waits, and how many GPUs are held so."""
-        if self._fits(self._loose):
-            return (Reason.GUARANTEE_AT_ROUND_END, int(self._loose.sum())) if mode == "fill" else (None, 0)
-        if self._fits(self._loose, self._budget):
+    def reason(self, entry: QueueEntry) -> tuple[Reason, int] | None:
+        """Why the job waits, which a guarantee has room for, and how many GPUs are held so; None if something else is
+        missing."""
+        if self._fits(entry, self._loose):
+            return (Reason.GUARANTEE_AT_ROUND_END, int(self._loose.sum())) if self._mode == "fill" else None
+        if self._fits(entry, self._loose, self._budget):
             return Reason.GUARANTEE_WAITS_FOR_BUDGETS, int(self._budget.sum())
-        if self._fits(self._loose, self._budget, self._firm):
+        if self._fits(entry, self._loose, self._budget, self._firm):
             return Reason.GUARANTEE_WAITS_FOR_RUNS, int(self._firm.sum())
-        everything = self._idle + int((self._loose + self._budget + self._firm).sum())
-        if self._on_one_node and everything >= self._entry.gpus:
+        everything = self._reservations.idle + int((self._loose + self._budget + self._firm).sum())
+        if self._needs_one_node(entry) and everything >= entry.gpus:
             return Reason.GUARANTEE_SCATTERED, everything
-        return None, 0
+        return None
 
-    def _fits(self, *held: NDArray[np.int64]) -> bool:
+    def _fits(self, entry: QueueEntry, *held: NDArray[np.int64]) -> bool:
         total = np.sum(held, axis=0)
-        most = (self._free + total).max() if self._on_one_node else self._idle + total.sum()
-        return bool(most >= self._entry.gpus)
+        if not self._needs_one_node(entry):
+            return bool(self._reservations.idle + total.sum() >= entry.gpus)
+        free = np.where(entry.open_nodes(self._reservations.pool), self._reservations.slots, 0)
+        return bool((free + total).max() >= entry.gpus)
+
+    def _needs_one_node(self, entry: QueueEntry) -> bool:
+        return entry.place(self._reservations.pool) == "consolidate"
 
 
 def _add(gpus: NDArray[np.int64], entry: QueueEntry) -> None:
