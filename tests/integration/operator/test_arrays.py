@@ -24,7 +24,10 @@ async def there_are(stage: Stage, *names: str) -> None:
     async def so() -> bool:
         return sorted(await members(stage)) == sorted(names)
 
-    await eventually(so, seconds=20, what=f"the members {names}")
+    try:
+        await eventually(so, seconds=20, what=f"the members {names}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {sorted(await members(stage))}, {await stage.job()}") from None
 
 
 async def ends(stage: Stage, name: str, phase: str) -> None:
