@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from synergy_api.cluster.mps import mps_problems
 from synergy_api.cluster.pool import read_pools
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import ANNOTATION_VERSION, PRODUCT_VERSION
@@ -64,7 +65,7 @@ def diagnose(facts: Facts) -> list[Check]:
         *_components(facts.deployments),
         _certificate(facts.certificate_left_s),
         _devices(facts.nodes, facts.capacities),
-        _sharing(facts.capacities),
+        _sharing(facts.capacities, mps_problems(facts.nodes or (), read_pools(facts.pools or ())[0])),
         _pools(facts.pools),
         _policy(facts.policies),
         _dashboard(facts.deployments),
@@ -203,8 +204,12 @@ def _devices(nodes: Sequence[Object] | None, capacities: Sequence[NodeCapacity])
     return Check(what, "ok", f"{gpus} on {count(len(capacities), 'node')}: {', '.join(types)}")
 
 
-def _sharing(capacities: Sequence[NodeCapacity]) -> Check:
+def _sharing(capacities: Sequence[NodeCapacity], half_configured: Mapping[str, tuple[str, str]]) -> Check:
     what = "MPS"
+    if half_configured:
+        problem, todo = half_configured[min(half_configured)]
+        alike = sorted(node for node, found in half_configured.items() if found == (problem, todo))
+        return Check(what, "warning", f"GPUPools share GPUs, but {listed(alike)}: each {problem}", todo)
     shared = [one for one in capacities if one.replicas > 1]
     if not shared:
         return Check(what, "ok", "no node shares its GPUs")

@@ -20,7 +20,12 @@ _SHARING_RULES: list[Any] = [
         "rule": "self.mode == 'MPS' || self.replicas == 1",
         "message": "replicas above 1 needs mode MPS",
         "fieldPath": ".replicas",
-    }
+    },
+    {
+        "rule": "self.mode != 'MPS' || self.replicas > 1",
+        "message": "mode MPS needs replicas above 1: with one the device plugin shares nothing",
+        "fieldPath": ".replicas",
+    },
 ]
 
 

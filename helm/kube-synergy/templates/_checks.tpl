@@ -74,3 +74,21 @@ What the schema cannot see, or could not say in words. What is not told here wou
 {{- $unit := regexFind "(m|k|M|G|T|Ki|Mi|Gi|Ti)$" $text -}}
 {{- mulf (trimSuffix $unit $text | float64) (get $units $unit | default 1.0) -}}
 {{- end }}
+
+{{/* What NVIDIA's device plugin refuses, or takes and then does not share by. */}}
+{{- define "kube-synergy.checkDevicePlugin" -}}
+{{- $names := list "default" -}}
+{{- range .Values.devicePlugin.configs -}}
+{{- $path := printf "devicePlugin.configs: %s" .name -}}
+{{- if has .name $names -}}
+{{- fail (printf "%s: the name is taken; default is the configuration of nodes without a label" $path) -}}
+{{- end -}}
+{{- $names = append $names .name -}}
+{{- if lt (int .replicas) 2 -}}
+{{- fail (printf "%s: replicas is %v, with which the plugin shares nothing; write 2 or more, or leave the configuration out" $path .replicas) -}}
+{{- end -}}
+{{- if ne (.migStrategy | default "none") "none" -}}
+{{- fail (printf "%s: migStrategy is %s, and the plugin shares no MIG devices by MPS; leave it out, or use another configuration for nodes with MIG" $path .migStrategy) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}

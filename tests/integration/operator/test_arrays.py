@@ -24,7 +24,10 @@ async def there_are(stage: Stage, *names: str) -> None:
     async def so() -> bool:
         return sorted(await members(stage)) == sorted(names)
 
-    await eventually(so, seconds=20, what=f"the members {names}")
+    try:
+        await eventually(so, seconds=20, what=f"the members {names}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {sorted(await members(stage))}, {await stage.job()}") from None
 
 
 async def ends(stage: Stage, name: str, phase: str) -> None:
@@ -78,6 +81,11 @@ async def test_an_array_from_its_first_job_to_its_end(stage: Stage) -> None:
 async def test_a_quota_on_jobs_holds_for_members(stage: Stage) -> None:
     quota = {"metadata": {"name": "jobs"}, "spec": {"hard": {"count/trainingjobs.kube-synergy.dev": "2"}}}
     await stage.kube.create(RESOURCE_QUOTAS, quota, stage.namespace)
+
+    async def holds() -> bool:
+        return "hard" in ((await stage.kube.get(RESOURCE_QUOTAS, "jobs", stage.namespace)).get("status") or {})
+
+    await eventually(holds, seconds=20, what="the quota to hold")
     await stage.submit(array={"count": 3})
     await there_are(stage, "job-0")
     job = await stage.until("refused", lambda s: condition(s, "Running").get("reason") == "MemberRefused")

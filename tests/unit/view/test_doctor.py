@@ -126,3 +126,13 @@ def test_shared_gpus_without_mps_are_warned_of() -> None:
     assert (check.level, "n1" in check.found) == ("warning", True)
     node["metadata"]["labels"]["nvidia.com/gpu.sharing-strategy"] = "mps"
     assert found("MPS", capacities=node_capacities([node], [])).level == "ok"
+
+
+def test_a_node_where_mps_is_half_configured_is_named_with_what_to_do() -> None:
+    node = node_object("n1")
+    node["metadata"]["labels"]["pool"] = "a"
+    spec = {"gpuType": "V100", "nodeSelector": {"pool": "a"}, "sharing": {"mode": "MPS", "replicas": 2}}
+    check = found("MPS", nodes=[node], pools=[{"metadata": {"name": "a"}, "spec": spec}])
+    assert check.level == "warning"
+    assert "GPUPools share GPUs, but n1: each has no label nvidia.com/device-plugin.config" in check.found
+    assert "devicePlugin.configs of the chart" in check.todo
