@@ -5,10 +5,10 @@ from typing import Final, get_args
 
 from synergy_api.resources.training_job import Phase
 from synergy_cli.demo.observation import Observation
-from synergy_cli.demo.story import SENSITIVE, Story
+from synergy_cli.demo.story import BROKEN, IMPOSSIBLE, SENSITIVE, Story
 from synergy_cli.demo.table import speed_gained
 
-ENDS: Final = {"broken": "Failed", "impossible": "Pending"}
+ENDS: Final = {BROKEN: "Failed", IMPOSSIBLE: "Pending"}
 """How jobs end that do not succeed."""
 LEAST_GAIN: Final = 1.1
 

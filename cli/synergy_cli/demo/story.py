@@ -30,6 +30,7 @@ NAMESPACE = "kube-synergy-demo"
 SENSITIVE = "cpu-hungry"
 PAUSED = "paused"
 IMPOSSIBLE = "impossible"
+BROKEN = "broken"
 SAMPLES = 4
 """Throughput reports wanted from the CPU-hungry job at its proportional share before Synergy-Tune takes over."""
 
@@ -76,8 +77,9 @@ class Story:
         )
 
     def waiting(self) -> str | None:
-        """A job that waits while two others train: it will not have its turn in a moment."""
-        if sum(seen.phases[-1:] == ["Running"] for seen in self.observations.values()) < AT_ONCE:
+        """A job that waits while two others train that stay: it will not have its turn in a moment."""
+        running = [name for name, seen in self.observations.items() if seen.phases[-1:] == ["Running"]]
+        if len(running) < AT_ONCE or BROKEN in running:
             return None
         for name, seen in self.observations.items():
             if name != IMPOSSIBLE and seen.phases and seen.phases[-1] == "Queued" and seen.last["status"].get("queue"):

@@ -102,3 +102,13 @@ def test_no_gain_and_no_preemption_are_named() -> None:
     assert "1.1 times as fast" in missing
     assert "not measured with both; profile runs measure too little on a busy machine" in missing
     assert "no job was preempted" in missing
+
+
+def test_a_waiting_job_is_explained_when_its_turn_will_not_come_in_a_moment() -> None:
+    waits, broken, *trains = (Observation(name) for name in ("waits", "broken", "first", "second"))
+    waits.see(job(phase="Queued", queue={"position": 1, "reason": "NoFreeGPU", "message": "2 jobs are ahead"}))
+    for one in (broken, *trains):
+        one.see(job(phase="Running"))
+    assert story_of(waits, trains[0]).waiting() is None, "a GPU is free"
+    assert story_of(waits, broken, trains[0]).waiting() is None, "the broken job leaves its GPU at once"
+    assert story_of(waits, *trains).waiting() == "waits"
