@@ -73,6 +73,8 @@ class NodeCapacity:
     """With DRA: its GPUs one by one, unhealthy ones included. A job is given some of these."""
     domains: tuple[str, ...] = ()
     """What the node is part of, the widest first, as its pool's topology names them."""
+    domain_bytes_per_s: tuple[float, ...] = ()
+    """Bandwidth of its link within each of these domains; 0: not known."""
     closures: tuple[Closure, ...] = ()
     """When no job may run on it, in order of time."""
 
@@ -171,6 +173,7 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         price_per_hour=pool.spec.price_per_hour if pool else 0.0,
         pool=pool.name if pool else None,
         domains=_domains(pool, labels),
+        domain_bytes_per_s=_bandwidths(pool, labels),
         closures=closures,
         problem=unread or _problem(name, of_node, claims, gpu_type, not reserved.fits(offered)),
     )
@@ -214,6 +217,14 @@ def _domains(pool: Pool | None, labels: Mapping[str, str]) -> tuple[str, ...]:
     """Up to the first label that the node lacks: of a rack without its block nobody knows which one it is."""
     keys = pool.spec.topology if pool is not None else ()
     return tuple(takewhile(bool, (labels.get(key, "") for key in keys)))
+
+
+def _bandwidths(pool: Pool | None, labels: Mapping[str, str]) -> tuple[float, ...]:
+    """Of the links within the node's domains; none where the pool tells none."""
+    if pool is None or not pool.spec.topology_bandwidth:
+        return ()
+    keys = pool.spec.topology[: len(_domains(pool, labels))]
+    return tuple(float(pool.spec.topology_bandwidth.get(key, 0)) for key in keys)
 
 
 def _strategy(pool: Pool | None, labels: DiscoveryLabels) -> str:

@@ -15,10 +15,19 @@ MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*
 
 
 class PlacementSpeed(ApiModel):
-    """How fast the job was on so many nodes."""
+    """How fast the job was on so many nodes, this near to each other."""
 
     gpu_type: Annotated[str, Field(description="GPU type it ran on.")]
     nodes: Annotated[int, Field(ge=1, description="Nodes its workers lay on.")]
+    shared_domains: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=4,
+            description="How many domains of their pool's topology these nodes share; absent for a single node, and "
+            "where the pool has no topology.",
+        ),
+    ] = None
     relative_speed: Annotated[
         float,
         Field(gt=0, description="Measured throughput divided by what the plan expected, the mean of the reports."),

@@ -130,10 +130,20 @@ class MaintenanceWindow(ApiModel):
     end: Annotated[Timestamp, Field(description="When they take jobs again, RFC 3339.")]
 
 
+_SPEC_RULES: list[Any] = [
+    {
+        "rule": "!has(self.topologyBandwidth) || self.topologyBandwidth.all(key, has(self.topology) && key in "
+        "self.topology)",
+        "message": "topologyBandwidth names a label key that is not in topology",
+        "fieldPath": ".topologyBandwidth",
+    }
+]
+
+
 class GPUPoolSpec(ApiModel):
     """What the pool is."""
 
-    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _DEVICE_RULES})
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [*_DEVICE_RULES, *_SPEC_RULES]})
 
     node_selector: Annotated[
         dict[str, str], Field(min_length=1, max_length=32, description="Labels that the pool's nodes carry.")
@@ -159,6 +169,15 @@ class GPUPoolSpec(ApiModel):
             json_schema_extra={"x-kubernetes-list-type": "atomic"},
         ),
     ] = []
+    topology_bandwidth: Annotated[
+        dict[str, Annotated[int, Field(ge=1, le=1 << 50)]],
+        Field(
+            max_length=4,
+            description="Measured bytes per second of a node's link to other nodes of its domain, by the label key "
+            "in topology. With it, placementSensitive policies compute what a job loses at each level that it was not "
+            "measured at.",
+        ),
+    ] = {}
     maintenance: Annotated[
         list[MaintenanceWindow],
         Field(

@@ -25,6 +25,9 @@ def plan_text(plan: Plan, *, seconds: float) -> str:
     if plan.waiting:
         lines = (f"{place}. {w.job}: {w.reason}\n   {w.message}" for place, w in enumerate(plan.waiting, start=1))
         parts.append("\n".join(["waiting, the first in line first", *lines]))
+    if plan.growth:
+        lines = (f"{count(g.nodes, 'node')} of {g.group} for {', '.join(g.jobs)}" for g in plan.growth)
+        parts.append("\n".join(["nodes to ask for", *lines]))
     if plan.estimates:
         lines = (
             f"{e.job} on {e.gpu_type}: {e.steps_per_s:.3g} steps/s, "

@@ -219,7 +219,8 @@ class FixedDemands(AdmissionWalk):
         if assignments is None:
             return None
         by_gpus = np.where(allowed, np.maximum(0, ledger.free_gpus), 0)
-        if entry.place(pool) != "spread" and len(assignments) > nodes_needed(entry.gpus, by_gpus):
+        few = entry.place(pool) != "spread" and pool.gpu_type not in entry.nearness
+        if few and len(assignments) > nodes_needed(entry.gpus, by_gpus):
             return None
         per_gpu = entry.on(pool).proportional(node for node, _ in assignments) if demand is None else demand
         reservation = shares_of(assignments, per_gpu)

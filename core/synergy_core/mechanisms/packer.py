@@ -151,7 +151,8 @@ class Packer:
         room = np.minimum(slots, (self._packing.free // per_gpu).min(axis=1))
         place = entry.place(self._pool)
         assignments = choose_for(entry, self._pool, room, self._packing.emptiness())
-        if assignments is None or place == "spread" or len(assignments) == 1:
+        near = self._pool.gpu_type in entry.nearness
+        if assignments is None or place == "spread" or near or len(assignments) == 1:
             return assignments
         return assignments if len(assignments) <= nodes_needed(entry.gpus, slots) else None
 

@@ -11,6 +11,7 @@ from synergy_core.model.config import PriorityQueues
 from synergy_core.model.snapshot import Job, Placement, Tenant
 from synergy_core.model.tenant_tree import NO_TENANTS, TenantTree
 from synergy_core.policies.allocation.solutions import Solutions
+from synergy_core.throughput.levels import Tier
 
 
 class Pairs(Protocol):
@@ -47,6 +48,8 @@ class Queue:
     """GPUs of each type that take jobs."""
     speed_parts: Callable[[Job], Mapping[str, tuple[float, float]]] = lambda _: {}
     """By GPU type, what parts of its speed a job has on the fewest nodes and spread (0: never); (1, 0) elsewhere."""
+    tiers: Callable[[Job], Mapping[str, tuple[Tier, ...]]] = lambda _: {}
+    """By GPU type with domains, what it keeps of its speed by how near its nodes are, the nearest first."""
     aware: bool = True
     """Whether policies over several GPU types see that they differ in speed."""
     round_s: float = 300.0
@@ -83,6 +86,8 @@ class Ranking:
     placements: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
     """By job and GPU type, how its GPUs are placed this round: `spread`, or `pack` as long as there is room, else on
     any idle GPUs. Jobs that are missing decide themselves."""
+    nearness: Mapping[str, Mapping[str, Tier]] = field(default_factory=dict)
+    """By job and GPU type, how near its nodes are where they are packed, as long as there is room."""
     divides: bool = False
     """It divides the time on GPUs among all jobs and tenants; else it only orders them."""
     strict: bool = False

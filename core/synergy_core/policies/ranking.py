@@ -14,6 +14,7 @@ from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.policies.classes import by_class
 from synergy_core.policies.queue import Pairs, Queue, Ranking
 from synergy_core.policies.rounds.time_shares import WITH_PAIRS
+from synergy_core.throughput.levels import Tier
 
 
 class JobSpeeds(Protocol):
@@ -29,6 +30,10 @@ class JobSpeeds(Protocol):
 
     def speed_parts(self, job: Job) -> Mapping[str, tuple[float, float]]:
         """By GPU type, the fractions of that speed on the fewest nodes and spread."""
+        ...
+
+    def tiers(self, job: Job) -> Mapping[str, tuple[Tier, ...]]:
+        """By GPU type with domains, the fractions of that speed by how near its nodes are."""
         ...
 
 
@@ -56,6 +61,7 @@ def rank(
         round_s=snapshot.round_s,
         prices=_prices(pools),
         speed_parts=speeds.speed_parts if config.placement_sensitive else lambda _: {},
+        tiers=speeds.tiers if config.placement_sensitive else lambda _: {},
         tenants=snapshot.tenants,
         tree=tenants,
         solutions=solutions,
@@ -63,7 +69,9 @@ def rank(
     )
     ranking = by_class(POLICIES[config.policy](queue), snapshot.jobs, across=config.priorities_across)
     if config.mode == "fill":  # no job moves, and free GPUs are better used than idle until the round ends
-        ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {}, placements={})
+        ranking = replace(
+            ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {}, placements={}, nearness={}
+        )
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
     if not profile_runs:
         return ranking

@@ -61,11 +61,15 @@ def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: NDArray[np
     if entry.wants_shared is not None and pool.shared is not None:
         emptiness = emptiness + _FAR * (pool.shared != (pool.gpu_type in entry.wants_shared))
     assignments = choose(place, entry.gpus, room, emptiness)
+    tier = entry.nearness.get(pool.gpu_type)
+    if assignments is not None and tier is not None and len(assignments) > 1:
+        most = entry.info.fewest_nodes(pool) if tier.fewest_nodes else entry.gpus
+        return pool.domains.choose("auto", entry.gpus, room, emptiness, (most, tier.depth))
     if assignments is None or (place == "pack" and len(assignments) > entry.info.fewest_nodes(pool)):
         return None
     if len(assignments) == 1 or place == "spread" or not pool.domains:
         return assignments
-    return pool.domains.choose(place, entry.gpus, room, emptiness, len(assignments)) or assignments
+    return pool.domains.choose(place, entry.gpus, room, emptiness, (len(assignments), 0)) or assignments
 
 
 def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:

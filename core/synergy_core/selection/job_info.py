@@ -19,6 +19,7 @@ from synergy_core.model.snapshot import Job
 from synergy_core.throughput.estimates import NO_SPEEDS
 from synergy_core.throughput.job_class import ClassOnPool, JobClass
 from synergy_core.throughput.job_classes import JobClasses
+from synergy_core.throughput.levels import Tier, tiers
 from synergy_core.throughput.skew import NO_RULES, PackRules, kept_when_spread, placement_of
 
 
@@ -67,6 +68,7 @@ class JobInfo:
         """How its GPUs are placed where the policy does not say."""
         self._link_bytes_per_s: Final = rules.link_bytes_per_s
         self._counts: Final[dict[str, NodeCounts]] = {}
+        self._tiers: Final[dict[str, tuple[Tier, ...]]] = {}
 
     def __repr__(self) -> str:
         return f"JobInfo({self.name})"
@@ -171,8 +173,22 @@ class JobInfo:
         return self._counts[pool.gpu_type]
 
     def lies_spread(self, assignments: NodeAssignments, pool: Pool) -> bool:
-        """Whether these are more nodes than the fewest that could hold it, were all of the pool's nodes empty."""
-        return len(assignments) > pool.counts.fewest(self.gpus)
+        """Whether these are more nodes than the fewest that could hold it, were all of the pool's nodes empty; where
+        the distance of nodes matters to it, whether they are beyond its first tier."""
+        fewest, known = pool.counts.fewest(self.gpus), self.tiers(pool)
+        return not known[0].has(assignments, pool, fewest) if known else len(assignments) > fewest
+
+    def tiers(self, pool: Pool) -> tuple[Tier, ...]:
+        """How near its nodes may be, and what it keeps of its speed there, the nearest first. None where the pool has
+        no domains, or its speed is the same everywhere."""
+        if self.gpus == 1 or self.is_profile_run or self.job.placement != "auto" or not pool.domains:
+            return ()
+        known = self._tiers.get(pool.gpu_type)
+        if known is None:
+            speed = self.on(pool).proportional_steps_per_s()
+            known = tiers(self.job, pool, speed, self._link_bytes_per_s)
+            self._tiers[pool.gpu_type] = known
+        return known if len(known) > 1 else ()
 
     def speed_parts(self, pools: Iterable[Pool]) -> Mapping[str, tuple[float, float]]:
         """By GPU type, the parts of its speed that it keeps on the fewest nodes that could hold it, and spread.
@@ -184,6 +200,10 @@ class JobInfo:
             return {}
         found = {}
         for pool in (pool for pool in pools if self.may_use(pool)):
+            known = self.tiers(pool)
+            if known and self.fewest_nodes(pool) == pool.counts.fewest(self.gpus):
+                found[pool.gpu_type] = (1.0, known[-1].kept)
+                continue
             fewest, most = pool.counts.fewest(self.gpus), min(self.gpus, self._open_counts(pool).most)
             if fewest < most:
                 speed = self.on(pool).proportional_steps_per_s()

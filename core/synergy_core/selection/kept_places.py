@@ -20,11 +20,13 @@ from synergy_core.selection.round import Round
 from synergy_core.selection.tenancy.ledger import TenantLedger
 from synergy_core.selection.tenancy.victims import Victims
 from synergy_core.throughput.job_class import JobClass
+from synergy_core.throughput.levels import Tier
 
 Likeness = tuple[
     JobClass,
     Placement,
     tuple[tuple[str, Placement], ...],
+    tuple[tuple[str, Tier], ...],
     tuple[str, ...] | None,
     tuple[str, ...] | None,
     tuple[QuotaDraw, ...],
@@ -272,7 +274,15 @@ class KeptPlaces(ABC):
 def likeness(entry: QueueEntry) -> Likeness:
     """Entries that are alike in this fit in the same places."""
     info, job = entry.info, entry.job
-    return info.job_class, info.placement, tuple(entry.placements.items()), job.nodes, entry.types, job.quotas
+    return (
+        info.job_class,
+        info.placement,
+        tuple(entry.placements.items()),
+        tuple(entry.nearness.items()),
+        job.nodes,
+        entry.types,
+        job.quotas,
+    )
 
 
 def pool_of(entry: QueueEntry) -> Pool:

@@ -7,12 +7,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Placement
 from synergy_core.selection.job_info import JobInfo
+from synergy_core.throughput.levels import Tier
 
 _NONE: Final[Mapping[str, frozenset[int]]] = MappingProxyType({})
 _ANYWHERE: Final[Mapping[str, Placement]] = MappingProxyType({})
+_NEAR: Final[Mapping[str, Tier]] = MappingProxyType({})
 
 
 class QueueEntry:
@@ -32,6 +35,7 @@ class QueueEntry:
     * `types`: GPU types that the policy gives it this round, the first choice first. None: those on which it is
       fastest.
     * `placements`: how the policy wants its GPUs placed this round, by GPU type; on others the job itself decides.
+    * `nearness`: how near the nodes are on which it wants them packed, by GPU type.
     """
 
     __slots__ = (
@@ -45,6 +49,7 @@ class QueueEntry:
         "job",
         "least_run_s",
         "name",
+        "nearness",
         "on",
         "placements",
         "pods_matter",
@@ -70,6 +75,7 @@ class QueueEntry:
         goes_by_price: bool = False,
         types: tuple[str, ...] | None = None,
         placements: Mapping[str, Placement] = _ANYWHERE,
+        nearness: Mapping[str, Tier] = _NEAR,
     ) -> None:
         self.info: Final = info
         # what is asked for most, without a step through `info`
@@ -90,6 +96,7 @@ class QueueEntry:
         self.goes_by_price: Final = goes_by_price
         self.types: Final = types
         self.placements: Final = placements
+        self.nearness: Final = nearness
 
     def __repr__(self) -> str:
         return f"QueueEntry({self.name})"
@@ -130,7 +137,7 @@ class QueueEntry:
         if self.types is not None and held is not None and held.pool.gpu_type not in self.types:
             return False
         if held is not None and self.placements.get(held.pool.gpu_type) == "pack":
-            return self.info.nodes_can_be_used and len(held.assignments) <= self.info.fewest_nodes(held.pool)
+            return self.info.nodes_can_be_used and self.is_packed(held.assignments, held.pool)
         return self.info.nodes_can_be_used
 
     def place(self, pool: Pool) -> Placement:
@@ -138,9 +145,15 @@ class QueueEntry:
         if self.info.is_profile_run and self.info.gpus <= max(pool.gpus):
             return "consolidate"
         wanted = self.wanted(pool)
-        if wanted == "pack" and self.info.fewest_nodes(pool) == 1:
+        tier = self.nearness.get(pool.gpu_type)
+        if wanted == "pack" and self.info.fewest_nodes(pool) == 1 and (tier is None or tier.fewest_nodes):
             return "consolidate"
         return wanted
+
+    def is_packed(self, assignments: NodeAssignments, pool: Pool) -> bool:
+        """Whether these nodes are few and near enough where it is packed."""
+        tier, fewest = self.nearness.get(pool.gpu_type), self.info.fewest_nodes(pool)
+        return len(assignments) <= fewest if tier is None else tier.has(assignments, pool, fewest)
 
     def wanted(self, pool: Pool) -> Placement:
         """How the policy wants its GPUs placed, else the job itself."""
@@ -148,17 +161,22 @@ class QueueEntry:
 
     def barred_from(self, reserved: Mapping[str, frozenset[int]]) -> "QueueEntry":
         """The entry, which must not start on these nodes."""
-        return self._with(reserved, self.placements) if reserved else self
+        return self._with(reserved, self.placements, self.nearness) if reserved else self
 
     def without_reservations(self) -> "QueueEntry":
         """The entry as if no node were reserved for others."""
-        return self._with(_NONE, self.placements)
+        return self._with(_NONE, self.placements, self.nearness)
 
     def spread_anywhere(self) -> "QueueEntry":
         """The entry with its GPUs wherever there is room, on the GPU types that the policy had a wish for."""
-        return self._with(self.reserved, dict.fromkeys(self.placements, "auto"))
+        return self._with(self.reserved, dict.fromkeys(self.placements, "auto"), _NEAR)
 
-    def _with(self, reserved: Mapping[str, frozenset[int]], placements: Mapping[str, Placement]) -> "QueueEntry":
+    def _with(
+        self,
+        reserved: Mapping[str, frozenset[int]],
+        placements: Mapping[str, Placement],
+        nearness: Mapping[str, Tier],
+    ) -> "QueueEntry":
         return QueueEntry(
             self.info,
             self.rank,
@@ -172,6 +190,7 @@ class QueueEntry:
             goes_by_price=self.goes_by_price,
             types=self.types,
             placements=placements,
+            nearness=nearness,
         )
 
 

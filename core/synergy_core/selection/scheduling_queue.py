@@ -14,6 +14,7 @@ from synergy_core.model.snapshot import Allocation, Job, Placement
 from synergy_core.policies.queue import Ranking
 from synergy_core.selection.job_info import JobInfo
 from synergy_core.selection.queue_entry import QueueEntry
+from synergy_core.throughput.levels import Tier
 
 
 class JobInfos(Protocol):
@@ -41,6 +42,8 @@ class QueueRules:
     """`Ranking.types`."""
     placements: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
     """`Ranking.placements`."""
+    nearness: Mapping[str, Mapping[str, Tier]] = field(default_factory=dict)
+    """`Ranking.nearness`."""
     by_price: bool = False
     """`Ranking.leaves_idle`."""
     first: Container[str] = ()
@@ -103,6 +106,7 @@ class SchedulingQueue:
             goes_by_price=rules.by_price and types is not None,
             types=types,
             placements={} if is_protected else rules.placements.get(name, {}),
+            nearness={} if is_protected else rules.nearness.get(name, {}),
         )
         return entry
 
@@ -153,6 +157,13 @@ class JobIndex:
         """By GPU type, what the job has of its speed on the fewest nodes and spread (`JobInfo.speed_parts`)."""
         return self.info(job.name).speed_parts(self._infos.pools)
 
+    def tiers(self, job: Job) -> Mapping[str, tuple[Tier, ...]]:
+        """By GPU type, how near its nodes may be and what it keeps there (`JobInfo.tiers`); not of types without
+        domains."""
+        info = self.info(job.name)
+        found = ((pool.gpu_type, info.tiers(pool)) for pool in self._infos.pools if info.may_use(pool))
+        return {gpu_type: known for gpu_type, known in found if known}
+
     def queue(
         self,
         ranking: Ranking,
@@ -170,6 +181,7 @@ class JobIndex:
             passes=ranking.passes,
             types=ranking.types,
             placements=ranking.placements,
+            nearness=ranking.nearness,
             by_price=ranking.leaves_idle,
             first=frozenset(ranking.first),
             protected=protected,

@@ -12,7 +12,7 @@ from synergy_api.parts.progress import MOST_METRICS, MetricName, Progress
 from synergy_api.parts.service import LONGEST_EARLY, RunOutcome
 from synergy_api.timestamps import format_time, parse_time
 from synergy_extender.cluster.measured_speeds import measured_after
-from synergy_extender.cluster.placements import placements_after
+from synergy_extender.cluster.placements import NO_DOMAINS, Domains, placements_after
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.colocation.measured import partners_now, shared_after
 
@@ -73,9 +73,15 @@ class Reported:
     report: Report
 
 
-def progress_after(job: JobView, reported: Reported, now: float, others: Mapping[Key, JobView] = _NOBODY) -> Progress:
+def progress_after(
+    job: JobView,
+    reported: Reported,
+    now: float,
+    others: Mapping[Key, JobView] = _NOBODY,
+    domains: Domains = NO_DOMAINS,
+) -> Progress:
     """The progress that the report makes. Steps never fall within one run, whatever order reports come in. `others` are
-    the cluster's jobs: some of them may have its GPU too."""
+    the cluster's jobs: some of them may have its GPU too. `domains` are those of its nodes."""
     report, before = reported.report, job.status.progress
     known = before or _NOTHING
     steps, checkpoint = report.step, report.checkpoint_step
@@ -99,7 +105,9 @@ def progress_after(job: JobView, reported: Reported, now: float, others: Mapping
         metrics=known.metrics if report.metrics is None else report.metrics or None,
         ended_early=report.ended_early,
         gpu_uuids=report.gpu_uuids,
-        placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),
+        placements=placements_after(
+            known.placements, job.status.allocation, reported.run, report.steps_per_second, domains
+        ),
         measured=measured_after(job, reported.run, report.steps_per_second),
         gpu_partners=partners_now(job, reported.run, others),
     )

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
+from synergy_extender.cluster.placements import domains_of
 from synergy_extender.cluster.run_state import service_of
 from synergy_extender.cluster.views import JobView, Key, PodView, RunMember
 from synergy_extender.failures import CALL_FAILED, explain
@@ -191,7 +192,8 @@ class LeaseService:
             if job is None:
                 return tried > 0
             now = self._clock()
-            progress = progress_after(job, reported, now, self._cache.jobs)
+            domains = domains_of(self._cache.capacities())
+            progress = progress_after(job, reported, now, self._cache.jobs, domains)
             if not due(job.status.progress, progress, now, last=last):
                 return tried > 0
             try:

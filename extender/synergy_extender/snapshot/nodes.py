@@ -60,6 +60,7 @@ def node_of(
         client_thread_percent=capacity.client_thread_percent,
         schedulable=capacity.schedulable and open_to_new,
         domains=capacity.domains,
+        domain_bytes_per_s=capacity.domain_bytes_per_s,
         empty_by=None if closure is None else closure.start - leaving_s,
         reopens_at=None if closure is None else closure.end,
         price_per_hour=capacity.price_per_hour,

@@ -17,7 +17,7 @@ from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.dimensions import job_fields, share_fields
 from synergy_extender.cluster.measured_speeds import measured_speeds
-from synergy_extender.cluster.placements import Sizes, spread_speeds
+from synergy_extender.cluster.placements import Sizes, level_speeds, spread_speeds
 from synergy_extender.cluster.run_state import (
     attained_gpu_seconds,
     received_seconds,
@@ -84,6 +84,7 @@ def training(
         skew=_skew(tensors, traffic),
         spread_speed=min(far.values(), default=None),
         spread_speeds=far,
+        level_speeds=level_speeds(progress.placements, spec.gpus, sizes),
         model=job.model,
         batch_size=spec.batch_size,
         model_bytes=_model_bytes(tensors, progress, traffic),

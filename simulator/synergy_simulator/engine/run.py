@@ -6,6 +6,7 @@ from math import ceil
 
 from synergy_core.model.snapshot import Allocation, Job, Profile, Purpose, Shared
 from synergy_core.throughput import all_reduce
+from synergy_simulator.inputs.links import Links
 from synergy_simulator.workloads.workload import Task
 
 
@@ -70,7 +71,7 @@ class Run:
     __slots__ = (
         "_fewest_nodes",
         "_like",
-        "_link_bytes_per_s",
+        "_links",
         "_preemption_cost_s",
         "_profiles",
         "_shown",
@@ -105,7 +106,7 @@ class Run:
         profiles: Mapping[str, Profile] | None = None,
         preemption_cost_s: float = 0.0,
         fewest_nodes: Mapping[str, int] | None = None,
-        link_bytes_per_s: float | None = None,
+        links: Links | None = None,
         tells_spread: bool = False,
     ) -> None:
         """`profiles` are the matrices that the planner sees; by default all. `fewest_nodes` that could hold it are by
@@ -117,7 +118,7 @@ class Run:
         self._preemption_cost_s = preemption_cost_s
         self._fewest_nodes = fewest_nodes or {}
         self._tells_spread = tells_spread
-        self._link_bytes_per_s = link_bytes_per_s
+        self._links = links
         self.profiling_s = profiling_s
         """Seconds of a profile run that the job still has to go through before it trains."""
         self.timed_s = None if like is None else like.seconds_left
@@ -165,6 +166,7 @@ class Run:
             skew=task.skew,
             spread_speed=task.spread_speed if self._tells_spread else None,
             spread_speeds=task.spread_speeds if self._tells_spread else {},
+            level_speeds=task.level_speeds if self._tells_spread else {},
             model=task.family,
             batch_size=task.batch_size,
             model_bytes=task.model_bytes,
@@ -250,20 +252,27 @@ class Run:
         return steps_per_s * self._kept_by(allocation, steps_per_s) * (1.0 - self.job.pause_share)
 
     def _kept_by(self, allocation: Allocation, steps_per_s: float) -> float:
-        """Part of its speed that it keeps in its placement: all of it on the fewest nodes."""
-        nodes, model_bytes, link = len(allocation.workers), self.task.model_bytes, self._link_bytes_per_s
-        fewest = self._fewest_nodes.get(allocation.gpu_type, 1)
-        if nodes <= fewest:
-            return 1.0
-        known = self.task.spread_speeds.get(allocation.gpu_type, self.task.spread_speed)
-        if known is not None:
+        """Part of its speed that it keeps in its placement: all of it on the fewest nodes, the nearest of them."""
+        nodes, model_bytes, gpu_type = len(allocation.workers), self.task.model_bytes, allocation.gpu_type
+        fewest = self._fewest_nodes.get(gpu_type, 1)
+        depth = self._links.depth(gpu_type, [s.node for s in allocation.workers]) if self._links is not None else None
+        level = self.task.level_speeds.get(gpu_type, {}).get(str(depth))
+        if level is not None:
+            return level
+        known = self.task.spread_speeds.get(gpu_type, self.task.spread_speed)
+        if known is not None and nodes > fewest:
             return known
-        if model_bytes is None or link is None or steps_per_s <= 0:
+        if nodes == 1 or known is not None or self._links is None or model_bytes is None or steps_per_s <= 0:
             return 1.0
-        here, least = (
-            all_reduce.spread_speed(model_bytes, steps_per_s, link, n, self.task.overlap) for n in (nodes, fewest)
+        here = self._links.at(gpu_type, depth)
+        near = self._links.nearest(gpu_type, self.task.gpus)
+        if here is None or near is None or (here, nodes) == (near, fewest):
+            return 1.0
+        far, least = (
+            all_reduce.spread_speed(model_bytes, steps_per_s, link, count, self.task.overlap)
+            for link, count in ((here, nodes), (near, fewest))
         )
-        return here / least
+        return far / least
 
     def leave(self, now: float) -> None:
         """Give the place back."""

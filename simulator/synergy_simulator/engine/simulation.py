@@ -32,6 +32,7 @@ from synergy_simulator.engine.sharing.together import Together
 from synergy_simulator.engine.stops import Awaited, PendingStops, Progress, Stops
 from synergy_simulator.engine.tenancy import TenantUsage
 from synergy_simulator.engine.usage import Usage
+from synergy_simulator.inputs.links import Links
 from synergy_simulator.workloads.workload import Task, Workload
 
 
@@ -80,6 +81,7 @@ class _Simulation:
         self._planner = SimulatedPlanner(workload, options.plan, watch)
         self._together = Together(replace(options.truth, measured=workload.pairs), self._nodes)
         self._partial = PartialProfiles(options.measured_types, self._nodes)
+        self._links = Links(self._nodes, options.plan.link_bytes_per_s)
         self._now = 0.0
         self._coming = 0
         self._active: dict[str, Run] = {}
@@ -182,7 +184,7 @@ class _Simulation:
         return self._coming > before
 
     def _arrive(self, task: Task) -> None:
-        run = arrived(task, self._options, self._workload.cluster, self._partial)
+        run = arrived(task, self._options, self._workload.cluster, self._partial, self._links)
         run.since = min(task.arrival_s, self._now)
         self._admit(run)
 

@@ -15,6 +15,7 @@ from synergy_simulator.engine.present import Present
 from synergy_simulator.engine.rounds.clock import RoundClock
 from synergy_simulator.engine.run import Run
 from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
+from synergy_simulator.inputs.links import Links
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.workloads.workload import Task, node_pools
 
@@ -57,6 +58,7 @@ class Beginning:
         self._snapshot = snapshot
         self._options = options
         self.cluster = cluster_of(snapshot.nodes)
+        self._links = Links(snapshot.nodes, options.plan.link_bytes_per_s)
         self._pools = node_pools(snapshot.nodes)
         self.tasks = {job.name: task_of(job, self._pools, options.plan) for job in snapshot.jobs}
         self.unknown: dict[str, Unknown] = {}
@@ -117,7 +119,7 @@ class Beginning:
             profiling_s=_profiling_s(job, options),
             preemption_cost_s=job.preemption_cost_s,
             fewest_nodes=self.cluster.fewest_nodes(job.gpus),
-            link_bytes_per_s=options.plan.link_bytes_per_s,
+            links=self._links,
             tells_spread=options.plan.placement_sensitive,
         )
         if not run.profiling_s:
@@ -187,6 +189,7 @@ def task_of(job: Job, pools: Sequence[Pool], config: PlanConfig) -> Task:
         overlap=job.overlap,
         spread_speed=job.spread_speed,
         spread_speeds=job.spread_speeds,
+        level_speeds=job.level_speeds,
         usage=job.usage,
         family=job.model,
         batch_size=job.batch_size,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.inputs.table import Table, read_text
 from synergy_simulator.inputs.tenants import read_tenants
 
+_MOST_LEVELS = 4
 _MOST = 1_000_000
 """No amount of a pool is larger, the number of its nodes neither: each node is kept in memory."""
 
@@ -38,6 +40,10 @@ class SimulatedPool:
     """Of a GPU; 0: not known, and its GPUs are not shared."""
     client_thread_percent: int = 100
     """Of a GPU's threads, what MPS lets each client use, one that has its GPU alone too."""
+    nodes_per_domain: tuple[int, ...] = ()
+    """Nodes of a block, a rack and so on, the widest level first: nodes that follow each other are together."""
+    domain_gib_per_s: tuple[float, ...] = ()
+    """Bandwidth of a node's link within a domain of each of these levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,8 @@ class Cluster:
                 gpu_memory_bytes=round(pool.gpu_memory_gib * GIB),
                 client_thread_percent=pool.client_thread_percent,
                 price_per_hour=pool.cost_per_hour,
+                domains=tuple(f"{pool.name}-{index // size}" for size in pool.nodes_per_domain),
+                domain_bytes_per_s=tuple(rate * GIB for rate in pool.domain_gib_per_s),
             )
             for pool in self.pools
             for index in range(pool.nodes)
@@ -181,13 +189,35 @@ class _Reader:
             "replicas": self._count,
             "gpu_memory_gib": self._amount,
             "client_thread_percent": self._percent,
+            "nodes_per_domain": self._sizes,
+            "domain_gib_per_s": self._rates,
         }
         self._only(node, checks.keys(), field)
         given = dict(_entries(node))
         for name in list(checks)[:6]:
             if name not in given:
                 raise self._bad(node, f"{field}.{name}", "is missing; add it")
-        return SimulatedPool(**{name: checks[name](value, f"{field}.{name}") for name, value in given.items()})
+        pool = SimulatedPool(**{name: checks[name](value, f"{field}.{name}") for name, value in given.items()})
+        for wider, narrower in pairwise(pool.nodes_per_domain):
+            if wider % narrower or wider == narrower:
+                problem = f"{wider} is not a multiple of {narrower}; give the widest level first"
+                raise self._bad(given["nodes_per_domain"], f"{field}.nodes_per_domain", problem)
+        if len(pool.domain_gib_per_s) > len(pool.nodes_per_domain):
+            problem = "has more entries than nodes_per_domain; give one for each level"
+            raise self._bad(given["domain_gib_per_s"], f"{field}.domain_gib_per_s", problem)
+        return pool
+
+    def _sizes(self, node: yaml.Node, field: str) -> tuple[int, ...]:
+        return tuple(self._count(one, f"{field}[{index}]") for index, one in enumerate(self._list(node, field)))
+
+    def _rates(self, node: yaml.Node, field: str) -> tuple[float, ...]:
+        return tuple(self._positive(one, f"{field}[{index}]") for index, one in enumerate(self._list(node, field)))
+
+    def _list(self, node: yaml.Node, field: str) -> list[yaml.Node]:
+        if not isinstance(node, yaml.SequenceNode) or len(node.value) > _MOST_LEVELS:
+            raise self._bad(node, field, f"must be a list of at most {_MOST_LEVELS} entries")
+        found: list[yaml.Node] = node.value
+        return found
 
     def _only(self, node: yaml.MappingNode, known: Any, field: str) -> None:
         seen = set()

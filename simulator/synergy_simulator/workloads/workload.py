@@ -47,6 +47,8 @@ class Task:
     all."""
     spread_speeds: Mapping[str, float] = field(default_factory=dict)
     """The same by GPU type; on types that are not there `spread_speed` counts."""
+    level_speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The same by GPU type and how many domains its nodes share, as in `Job`."""
     checkpoint_bytes: int = 0
     """What a preemption has to write and to read."""
     usage: Mapping[str, Usage] = field(default_factory=dict)

@@ -174,7 +174,18 @@ FULL_POOL: Manifest = {
         "systemReserved": {"cpu": 0, "memory": "2Gi"},
         "sharing": {"mode": "MPS", "replicas": 4, "preference": "Packed"},
         "topology": ["test/block", "test/rack"],
+        "topologyBandwidth": {"test/rack": 25_000_000_000},
         "maintenance": [{"start": "2026-12-01T22:00:00Z", "end": "2026-12-02T04:00:00Z"}],
+        "autoscaling": {
+            "maxNodes": 16,
+            "node": {"gpus": 8, "cpu": "94", "memory": "1100Gi"},
+            "taints": [{"key": "test/spot", "value": "yes", "effect": "NoExecute"}],
+            "provisioningClass": "check-capacity.autoscaling.x-k8s.io",
+            "waitSeconds": 0,
+            "provisionSeconds": 120,
+            "timeoutSeconds": 120,
+            "idleSeconds": 60,
+        },
     },
 }
 SMALL_POLICY: Manifest = {"metadata": {"name": "test-small"}, "spec": {}}
@@ -193,6 +204,7 @@ FULL_POLICY: Manifest = {
         "placement": {"packLimitPercent": 30, "learnPackLimit": True, "linkBytesPerSecond": 1.25e9},
         "preemption": {"minimumRunSeconds": 60, "payback": 2.5, "maxCheckpointSeconds": 900, "maxPerHour": 3},
         "priorities": {"across": True},
+        "autoscaling": {"maxPricePerHour": 250.5},
         "profiling": {
             "maxGpuPercent": 100,
             "maxCpuMultiple": 2,

@@ -27,6 +27,7 @@ from synergy_core.model.usage import Usage
 UNKNOWN_SKEW = 0.1
 """Taken for a model of which nothing is known: most have no tensor that outweighs the rest (Tiresias, table 6)."""
 
+Level = Annotated[str, Field(pattern=r"^[0-4]$")]
 Purpose = Literal["train", "profile"]
 Placement = Literal["auto", "consolidate", "pack", "spread"]
 
@@ -88,6 +89,9 @@ class Job:
     """Its speed on many nodes as part of that on the fewest, where both have been measured; beats all guesses."""
     spread_speeds: Mapping[Name, Part] = field(default_factory=dict)
     """The same by GPU type; on types that are not there `spread_speed` counts."""
+    level_speeds: Mapping[Name, Mapping[Level, Part]] = field(default_factory=dict)
+    """Its speed on nodes that share so many of their `domains` (`0`: none), as part of that where it is fastest, by GPU
+    type; where it has been measured."""
     model: str = ""
     """What it trains, whatever its batch size and GPUs: on types that it was not measured on it is taken to be like
     jobs of the same model, where there are some. Empty: not known."""

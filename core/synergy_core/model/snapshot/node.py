@@ -6,7 +6,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from synergy_core.model.snapshot.limits import STRICT, Count, FieldError, Moment, Name, Positive, Price, check_kind
+from synergy_core.model.snapshot.limits import (
+    STRICT,
+    Count,
+    FieldError,
+    Moment,
+    Name,
+    Positive,
+    Price,
+    Rate,
+    check_kind,
+)
 
 _OWN_FIELDS = ("gpus", "cpu_millis", "memory_bytes")
 
@@ -46,6 +56,9 @@ class Node:
     domains: tuple[Name, ...] = ()
     """What it is part of, the widest first, such as its block, rack and NVLink domain. Nodes are near each other in a
     domain if all wider ones are the same, too. A gang of several nodes goes to the narrowest that holds it."""
+    domain_bytes_per_s: tuple[Rate, ...] = ()
+    """Measured bandwidth of its link to other nodes of each of `domains`, in their order; 0 and what is missing: not
+    known."""
     price_per_hour: Price = 0.0
     """Of one GPU, in any one currency; 0: not known."""
     devices_per_gpu: Positive = 1
@@ -57,6 +70,8 @@ class Node:
         check_kind(self.counted_as, "counted_as")
         if self.reopens_at is not None and (self.empty_by is None or self.reopens_at < self.empty_by):
             raise FieldError("reopens_at", "must not be before empty_by; give both")
+        if len(self.domain_bytes_per_s) > len(self.domains):
+            raise FieldError("domain_bytes_per_s", "has more entries than domains; give one for each")
         for name in (name for name in _OWN_FIELDS if name in self.further):
             raise FieldError(f"further.{name}", "has a field of its own; give it there")
         for name in self.further_used:

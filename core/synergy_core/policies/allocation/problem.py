@@ -6,6 +6,7 @@ spread over servers (`v100_unconsolidated`) are a column of their own that takes
 A `Problem` is checked where it is made (`check`); policies trust it.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,14 @@ from synergy_core.model.snapshot import FieldError, Tenant
 
 UNCONSOLIDATED = "_unconsolidated"
 """Ending of the name of a column: workers of the type before it, on servers of their own."""
+WITHIN = "_within_"
+"""In the name of a column between a type and how many domains its servers share."""
+_PLACED = re.compile(rf"({UNCONSOLIDATED}|{WITHIN}[1-9])$")
+
+
+def type_of(column: str) -> str:
+    """The name of the type whose workers a column takes."""
+    return _PLACED.sub("", column)
 
 
 @dataclass(frozen=True, slots=True)

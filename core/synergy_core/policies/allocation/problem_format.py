@@ -12,11 +12,11 @@ from synergy_core.model.arrays import Floats
 from synergy_core.model.snapshot import FieldError, Tenant, Weight, check_speed
 from synergy_core.model.snapshot_format import SnapshotError, one_line
 from synergy_core.policies.allocation.problem import (
-    UNCONSOLIDATED,
     AllocationMatrix,
     Problem,
     check,
     effective_throughput,
+    type_of,
 )
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -115,16 +115,14 @@ def _problem(document: _Document, seed: int) -> Problem:
     index = _index([job.id for job in jobs], "jobs", "id")
     tenants = _index([tenant.name for tenant in document.tenants], "tenants", "name")
     spread = sorted({name for job in jobs for name in job.throughputs} - set(types))
-    columns = (*types, *(name for name in spread if name.removesuffix(UNCONSOLIDATED) in types))
+    columns = (*types, *(name for name in spread if type_of(name) in types))
     for name in set(document.costs_per_hour) - set(types):
         raise FieldError(f"costs_per_hour.{name}", "is not in workers; add it there or remove it here")
     return Problem(
         types=types,
         workers=np.array(list(document.workers.values()), dtype=float),
         columns=columns,
-        column_type=np.array(
-            [types.index(name if name in types else name.removesuffix(UNCONSOLIDATED)) for name in columns]
-        ),
+        column_type=np.array([types.index(name if name in types else type_of(name)) for name in columns]),
         jobs=tuple(index),
         throughputs=_throughputs([job.throughputs for job in jobs], columns, "jobs").reshape(count, len(columns)),
         scale=np.array([job.scale_factor for job in jobs], dtype=float),

@@ -119,14 +119,16 @@ def _in_order(jobs: Sequence[Job], job: Ints, partner: Ints, column: Ints) -> In
 
 
 def _owed(queue: Queue, jobs: Sequence[Job], problem: Problem, whole: Floats) -> Floats:
-    """J x C: X / f of each job in each column."""
+    """J x C: X / f of each job in each column. Of the columns beside the first of a type, the time in all of them
+    counts."""
     types = len(problem.types)
     spent = np.array([[job.received_s.get(gpu_type, 0.0) for gpu_type in problem.types] for job in jobs])
     spent = np.concatenate([spent, np.zeros((len(jobs), len(problem.columns) - types))], axis=1)
-    for column, type_ in enumerate(problem.column_type[types:].tolist(), start=types):
-        split = problem.throughputs[:, column] > 0
-        far = np.array([job.received_spread_s.get(problem.types[type_], 0.0) for job in jobs]) * split
-        spent[:, column] = far
-        spent[:, type_] -= far
+    for type_ in sorted(set(problem.column_type[types:].tolist())):
+        columns = types + np.flatnonzero(problem.column_type[types:] == type_)
+        split = problem.throughputs[:, columns] > 0
+        far = np.array([job.received_spread_s.get(problem.types[type_], 0.0) for job in jobs])
+        spent[:, columns] = far[:, None] * split
+        spent[:, type_] -= far * split.any(axis=1)
     life = np.maximum(0.0, queue.now - np.array([job.arrival_s for job in jobs])) + queue.round_s
     return np.asarray(whole * life[:, None] / (spent + 0.5 * queue.round_s))

@@ -3,6 +3,7 @@
 Placement-sensitive (Gavel, section 3.1): a GPU type has two columns, which share its workers, if the speed of some job
 depends on placement there. The columns are packed (on the fewest nodes that could hold a job) and spread. Only such
 jobs have a speed in both. A job that states its placement, or that has room in one way only, has the speed of that way.
+Where nodes have domains, further columns are between them: within one domain of a level (`throughput.levels`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 
 from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.snapshot import FieldError, Job, Tenant
-from synergy_core.policies.allocation.problem import UNCONSOLIDATED, Problem
+from synergy_core.policies.allocation.problem import UNCONSOLIDATED, WITHIN, Problem
 from synergy_core.policies.queue import Queue
 
 _MOST_STEPS = 1e15
@@ -26,7 +27,7 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
     """The jobs at their GPU-proportional shares, on what is not kept from them; without deadlines."""
     types = tuple(sorted(free))
     together = _rows([speeds[job.name] for job in jobs], types)
-    throughputs, spread = _with_placements(queue, jobs, together, types)
+    throughputs, spread, names_of_columns = _with_placements(queue, jobs, together, types)
     tenants = _tenants(queue, jobs)
     names = [tenant.name for tenant in tenants]
     fastest = throughputs.max(axis=1).tolist()
@@ -35,7 +36,7 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
     problem = Problem(
         types=types,
         workers=np.array([free[gpu_type] for gpu_type in types], dtype=float),
-        columns=(*types, *(types[type_] + UNCONSOLIDATED for type_ in spread.tolist())),
+        columns=(*types, *names_of_columns),
         column_type=np.concatenate([np.arange(len(types)), spread]),
         jobs=tuple(job.name for job in jobs),
         throughputs=throughputs,
@@ -58,17 +59,31 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
     return replace(problem, pairs=pairs, pair_throughputs=np.pad(shared, ((0, 0), (0, len(spread)), (0, 0))))
 
 
-def _with_placements(queue: Queue, jobs: Sequence[Job], speeds: Floats, types: Sequence[str]) -> tuple[Floats, Ints]:
-    """Throughputs by column of jobs with these (J x W) on the fewest nodes, and the types of the columns beyond W."""
+def _with_placements(
+    queue: Queue, jobs: Sequence[Job], speeds: Floats, types: Sequence[str]
+) -> tuple[Floats, Ints, tuple[str, ...]]:
+    """Throughputs by column of jobs with these (J x W) on the fewest nodes, and the types and names of the columns
+    beyond W: spread, then within domains."""
     near, far = speeds, np.zeros(speeds.shape)
+    within: dict[tuple[int, int], Floats] = {}
     for row, job in enumerate(jobs):
         for gpu_type, (together, spread_out) in queue.speed_parts(job).items() if job.gpus > 1 else ():
             if gpu_type in types:
                 column = types.index(gpu_type)
                 far[row, column] = spread_out * near[row, column]
                 near[row, column] *= together
+        for gpu_type, tiers in queue.tiers(job).items() if job.gpus > 1 else ():
+            for tier in tiers[1:-1] if gpu_type in types else ():
+                column = types.index(gpu_type)
+                found = within.setdefault((column, tier.depth), np.zeros(len(jobs)))
+                found[row] = tier.kept * near[row, column]
     spread = np.flatnonzero(far.any(axis=0))
-    return np.concatenate([near, far[:, spread]], axis=1), spread
+    between = sorted(within)
+    names = [types[type_] + UNCONSOLIDATED for type_ in spread.tolist()]
+    names += [f"{types[type_]}{WITHIN}{depth}" for type_, depth in between]
+    columns = [near, far[:, spread], *(within[key][:, None] for key in between)]
+    own = np.array([*spread.tolist(), *(type_ for type_, _ in between)], dtype=np.int64)
+    return np.concatenate(columns, axis=1), own, tuple(names)
 
 
 def _rows(speeds: Sequence[Speeds], types: Sequence[str]) -> Floats:

@@ -32,7 +32,7 @@ from synergy_core.model.arrays import Floats
 from synergy_core.model.snapshot import Job, Placement
 from synergy_core.policies.allocation import ALLOCATION_POLICIES
 from synergy_core.policies.allocation.budget import OutOfTimeError
-from synergy_core.policies.allocation.problem import Problem
+from synergy_core.policies.allocation.problem import UNCONSOLIDATED, WITHIN, Problem
 from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.rounds.algorithm_1 import RoundShares, algorithm_1
@@ -43,6 +43,7 @@ from synergy_core.policies.rounds.shares_deadlines import Deadlines, with_deadli
 from synergy_core.policies.rounds.shares_problem import Speeds, check_prices, problem_of
 from synergy_core.policies.rounds.tenant_bounds import bounds_of
 from synergy_core.policies.rounds.turns import in_turn, is_accounting
+from synergy_core.throughput.levels import Tier
 
 NAMES = (
     "allox",
@@ -106,7 +107,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
     found = _round_shares(policy, queue, able, problem)
     entries, order = found.entries, found.order
     given, together = algorithm_1(found, able, free, queue, fills=queue.aware and policy not in BY_COST)
-    placements = _placements(found, able, given)
+    placements, nearness = _placements(queue, found, able, given)
     place = np.full(len(able), len(order))
     np.minimum.at(place, entries.job[order], np.arange(len(order)))
     paired = np.flatnonzero(entries.partner[order] >= 0)
@@ -118,6 +119,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         tuple(dict.fromkeys([*[able[index].name for index in ahead], *[job.name for job in behind]])),
         types=_Types(found, able, given, {} if policy in BY_COST else speeds),
         placements=placements,
+        nearness=nearness,
         divides=True,
         leaves_idle=policy in BY_COST,
         colliding=found.colliding,
@@ -179,18 +181,37 @@ def _round_shares(policy: str, queue: Queue, jobs: Sequence[Job], problem: Probl
     return RoundShares(problem, entries, order, deadlines.colliding, shares_from)
 
 
-def _placements(found: RoundShares, jobs: Sequence[Job], given: Mapping[int, int]) -> dict[str, dict[str, Placement]]:
-    """`Ranking.placements`: on the type that a job was given, as its share says; on others the faster way."""
+_Wishes = tuple[dict[str, dict[str, Placement]], dict[str, dict[str, Tier]]]
+"""`Ranking.placements` and `Ranking.nearness`."""
+
+
+def _placements(queue: Queue, found: RoundShares, jobs: Sequence[Job], given: Mapping[int, int]) -> _Wishes:
+    """On the type that a job was given, as its share says; on others the fastest way."""
     problem, types = found.problem, len(found.problem.types)
     placements: dict[str, dict[str, Placement]] = {}
-    for index, offset in zip(*(found.tolist() for found in np.nonzero(problem.throughputs[:, types:])), strict=True):
-        column = types + offset
-        near = int(problem.column_type[column])
-        spread = problem.throughputs[index, column] > problem.throughputs[index, near]
-        if given.get(index) in (near, column):
-            spread = given[index] == column
-        placements.setdefault(jobs[index].name, {})[problem.types[near]] = "spread" if spread else "pack"
-    return placements
+    nearness: dict[str, dict[str, Tier]] = {}
+    for index in np.flatnonzero(problem.throughputs[:, types:].any(axis=1)).tolist():
+        job = jobs[index]
+        for near, columns in _ways(problem, index).items():
+            column = given.get(index)
+            if column not in columns:
+                column = max(columns, key=lambda one: (problem.throughputs[index, one], -one))
+            gpu_type = problem.types[near]
+            spread = problem.columns[column].endswith(UNCONSOLIDATED)
+            placements.setdefault(job.name, {})[gpu_type] = "spread" if spread else "pack"
+            tiers = queue.tiers(job).get(gpu_type)
+            if tiers and not spread:
+                depth = int(problem.columns[column].rpartition(WITHIN)[2]) if column >= types else tiers[0].depth
+                nearness.setdefault(job.name, {})[gpu_type] = next(one for one in tiers if one.depth == depth)
+    return placements, nearness
+
+
+def _ways(problem: Problem, job: int) -> dict[int, tuple[int, ...]]:
+    """The columns of each type on which the placement of a job matters."""
+    types = len(problem.types)
+    further = (types + np.flatnonzero(problem.throughputs[job, types:])).tolist()
+    near = dict.fromkeys(problem.column_type[further].tolist())
+    return {type_: (type_, *(one for one in further if problem.column_type[one] == type_)) for type_ in near}
 
 
 class _Types(Mapping[str, tuple[str, ...]]):

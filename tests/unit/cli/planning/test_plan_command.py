@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from support.planner.planning import holding, job, node
 from synergy_cli.main import main
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model.snapshot import Profile, Snapshot
+from synergy_core.model.snapshot import NodeGroup, Profile, Snapshot
 from synergy_core.model.snapshot_format import snapshot_document
 from synergy_core.policies import POLICIES
 
@@ -171,3 +171,15 @@ def test_bad_input_is_one_line_on_stderr_and_exit_2(arguments: list[str], text: 
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.splitlines() == [line]
+
+
+def test_nodes_to_ask_for_are_told_within_a_price() -> None:
+    group = NodeGroup(
+        name="cloud", gpu_type="V100", gpus=4, cpu_millis=12_000, memory_bytes=2**36, max_nodes=4, price_per_hour=2.0
+    )
+    snapshot = Snapshot(nodes=(node("n", 2),), jobs=(job("a", 8), job("b", 2)), node_groups=(group,))
+    text = json.dumps(snapshot_document(snapshot))
+    assert "nodes to ask for\n2 nodes of cloud for a" in _run("-", "--policy", "fifo", text=text).stdout
+    bounded = _run("-", "--policy", "fifo", "--max-price-per-hour", "15", text=text).stdout
+    assert "nodes to ask for" not in bounded
+    assert "cloud" not in _run("-", "--policy", "fifo", "--max-price-per-hour", "-1", text=text).stdout

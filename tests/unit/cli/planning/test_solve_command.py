@@ -68,6 +68,13 @@ def test_workers_on_servers_of_their_own_are_a_column_that_takes_the_types_worke
     assert first["v100"] + second["v100_unconsolidated"] == pytest.approx(1.0)
 
 
+def test_levels_of_domains_are_columns_that_take_the_types_workers() -> None:
+    near = {"v100": 8.0, "v100_within_2": 9.0, "v100_within_1": 5.0, "v100_unconsolidated": 2.0}
+    document = {"workers": {"v100": 4}, "jobs": [_job(scale_factor=4, throughputs=near)]}
+    (row,) = json.loads(_run(document, "--policy", "max-min-fairness", "--json").stdout)["allocation"]
+    assert row["x"] == pytest.approx({"v100": 0, "v100_unconsolidated": 0, "v100_within_1": 0, "v100_within_2": 1})
+
+
 def test_the_table_names_objective_status_and_shares() -> None:
     lines = _run(_problem(), "--policy", "max-min-fairness").stdout.splitlines()
     assert lines[0].startswith("max-min-fairness: 0.727273 (")

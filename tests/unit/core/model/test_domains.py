@@ -74,7 +74,7 @@ def test_against_every_set_of_nodes(cluster: list[tuple[int, str, str]], need: i
     anywhere = choose(placement, need, room, emptiness)
     if anywhere is None or len(anywhere) == 1:
         return
-    found = Domains(nodes).choose(placement, need, room, emptiness, len(anywhere))
+    found = Domains(nodes).choose(placement, need, room, emptiness, (len(anywhere), 0))
     sets = [
         one
         for size in range(1, len(anywhere) + 1)

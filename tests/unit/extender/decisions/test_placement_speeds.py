@@ -10,7 +10,15 @@ from support.extender.cluster import NOW, allocation, cluster, job, job_object, 
 from synergy_api.parts.progress import PlacementSpeed
 from synergy_api.parts.queues import PackRules, Queues, ServiceHistory
 from synergy_core.model import snapshot as core
-from synergy_extender.cluster.placements import ENOUGH, MOST, REMEMBERED, spread_speed
+from synergy_extender.cluster.placements import (
+    ENOUGH,
+    MOST,
+    REMEMBERED,
+    domains_of,
+    level_speeds,
+    shared_domains,
+    spread_speed,
+)
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.decisions.history import pack_limit, updated
 from synergy_extender.leases.reports import Report, Reported, progress_after, repaired
@@ -190,3 +198,47 @@ def test_the_planner_gets_the_limit_and_the_link() -> None:
     assert (config.pack_limit, config.link_bytes_per_s) == (0.3, 1.25e9)
     usual = plan_config(PolicyInForce(history=ServiceHistory(learned_pack_limit_percent=40.0)), "round")
     assert (usual.pack_limit, usual.link_bytes_per_s) == (None, None)
+
+
+EAST_WEST = {"n1": ("block", "east"), "n2": ("block", "east"), "n3": ("block", "west"), "n4": ("other", "east")}
+
+
+def test_what_nodes_share_is_counted_from_the_widest_domain() -> None:
+    assert shared_domains(["n1"], EAST_WEST) is None
+    assert shared_domains(["n1", "n2"], EAST_WEST) == 2
+    assert shared_domains(["n1", "n2", "n3"], EAST_WEST) == 1
+    assert shared_domains(["n1", "n4"], EAST_WEST) == 0, "a rack of this name in another block"
+    assert shared_domains(["n1", "unknown"], EAST_WEST) == 0
+    assert shared_domains(["n1", "n2"], {}) is None
+    pool = {
+        "metadata": {"name": "p"},
+        "spec": {"gpuType": "V100", "nodeSelector": {"nvidia.com/gpu.product": "V100"}, "topology": ["block", "rack"]},
+    }
+    one = node_object("n1")
+    one["metadata"]["labels"] |= {"block": "b", "rack": "r"}
+    assert domains_of(cluster([one, node_object("n2")], pools=[pool]).capacities) == {"n1": ("b", "r")}
+
+
+def test_speeds_of_levels_are_measured_and_the_planner_hears_of_them() -> None:
+    view = job("j", gpus=2)
+    for run, (speed, nodes) in enumerate(((9.0, ("n1", "n2")), (4.5, ("n1", "n3")), (1.8, ("n1", "n4"))), start=1):
+        held = allocation(*(share(name) for name in nodes), run=run, stepsPerSecond=10.0)
+        for _ in range(ENOUGH):
+            now = read_job({**job_object("j", gpus=2), "status": {**_status(view), "allocation": held}})
+            reported = Reported(run, Report(step=1, steps_per_second=speed))
+            progress = progress_after(now, reported, NOW, domains=EAST_WEST)
+            over = {"service": {"run": run, "endedRun": run}, "progress": progress.to_wire()}
+            view = read_job({**job_object("j", gpus=2), "status": {**_status(now), **over}})
+    assert view.status.progress is not None
+    placements = view.status.progress.placements
+    assert [(one.nodes, one.shared_domains) for one in placements] == [(2, 2), (2, 1), (2, 0)]
+    small = {"V100": [1, 1, 1, 1]}
+    assert level_speeds(placements, 2, small) == {"V100": pytest.approx({"2": 1.0, "1": 0.5, "0": 0.2})}
+    assert level_speeds(placements, 2, {"V100": [8]}) == {}, "one node could hold it, and was not measured"
+    assert level_speeds(placements[1:], 2, small)["V100"] == pytest.approx({"1": 1.0, "0": 0.4})
+    assert spread_speed(placements, 2, small) is None, "never on more nodes"
+    few = [one.model_copy(update={"reports": ENOUGH - 1}) for one in placements]
+    assert level_speeds(few, 2, small) == {}
+    state = cluster([node_object(f"n{index}", gpus=1) for index in range(1, 5)], [view])
+    (one,) = build_snapshot(state, mode="round", now=NOW, round_s=20).snapshot.jobs
+    assert one.level_speeds == {"V100": pytest.approx({"2": 1.0, "1": 0.5, "0": 0.2})}
