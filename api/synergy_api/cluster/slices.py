@@ -1,10 +1,12 @@
 """The devices of DRA: what ResourceSlices offer on nodes, and what ResourceClaims hold of it. Pure."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from synergy_api.cluster.nodes import Object
+from synergy_api.quantity import byte_count
 
 _KEEPS_AWAY: Final = ("NoSchedule", "NoExecute")
 _UUID: Final = "uuid"
@@ -36,6 +38,14 @@ class Device:
     def uuid(self) -> str:
         """What a claim can select it by; empty if its driver does not say."""
         return self.attributes.get(_UUID, "")
+
+    @property
+    def memory_bytes(self) -> int:
+        """Its memory; 0 if its driver does not say."""
+        said = self.capacity.get("memory") or self.capacity.get(f"{self.key.driver}/memory") or "0"
+        with suppress(ValueError):
+            return byte_count(said)
+        return 0
 
     def is_of(self, driver: str, attributes: Mapping[str, str]) -> bool:
         """Whether the driver offers it and it has these attributes."""

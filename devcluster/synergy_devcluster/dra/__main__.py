@@ -10,6 +10,7 @@ from pathlib import Path
 
 from synergy_devcluster.control_plane.api import Api, ApiError
 from synergy_devcluster.dra.objects import (
+    CONTENT,
     DRIVER,
     SLICES,
     Object,
@@ -83,7 +84,7 @@ def _publish(api: Api, wanted: Object) -> None:
     """Publish the class and the slice, unless they are there: a kubelet that starts removes the slices of its node."""
     try:
         found = api.get(f"{SLICES}/{wanted['metadata']['name']}")
-        if found["spec"]["devices"] == wanted["spec"]["devices"]:
+        if (found["metadata"].get("annotations") or {}).get(CONTENT) == wanted["metadata"]["annotations"][CONTENT]:
             return
     except ApiError as error:
         if error.status != http.HTTPStatus.NOT_FOUND:

@@ -1,5 +1,7 @@
 """The driver's objects of the API server: its DeviceClass, and the ResourceSlice of a node."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -8,6 +10,8 @@ from synergy_devcluster.gpu_plugin.devices import gpu_uuids
 DRIVER: Final = "gpu.kube-synergy.dev"
 """Name of the driver and of its DeviceClass."""
 SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
+CONTENT: Final = f"{DRIVER}/content"
+"""On a ResourceSlice: what it was made from, as the API server writes quantities in another way."""
 Object = dict[str, Any]
 
 
@@ -41,18 +45,20 @@ def resource_slice(
     node: str, uuids: Sequence[str], replicas: int, memory_mib: int, unhealthy: frozenset[str]
 ) -> Object:
     """The node's GPUs. With `replicas` above 1 several claims may have one at the same time."""
+    devices = [
+        _device(device_name(index), uuid, replicas, memory_mib, healthy=uuid not in unhealthy)
+        for index, uuid in enumerate(uuids)
+    ]
+    content = hashlib.sha256(json.dumps(devices).encode()).hexdigest()
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
-        "metadata": {"name": slice_name(node)},
+        "metadata": {"name": slice_name(node), "annotations": {CONTENT: content}},
         "spec": {
             "driver": DRIVER,
             "nodeName": node,
             "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": [
-                _device(device_name(index), uuid, replicas, memory_mib, healthy=uuid not in unhealthy)
-                for index, uuid in enumerate(uuids)
-            ],
+            "devices": devices,
         },
     }
 

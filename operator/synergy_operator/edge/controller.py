@@ -15,7 +15,16 @@ from synergy_api.names import LABEL_JOB, ROLE_WORKER
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_api.resources.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector
-from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.resources import (
+    GPU_POOLS,
+    JOBS,
+    NODES,
+    PODS,
+    RESOURCE_SLICES,
+    SCHEDULING_POLICIES,
+    THROUGHPUT_PROFILES,
+    TRAINING_JOBS,
+)
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
 from synergy_operator.edge.caches.dependents import Dependents
@@ -32,7 +41,7 @@ from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.managed.owners import Owners, unclaimed
 from synergy_operator.edge.metrics import Metrics
-from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trimmed
+from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trim_slice, trimmed
 from synergy_operator.edge.waiting_turns import WaitingTurns
 from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.job.dependencies import reachable
@@ -113,10 +122,12 @@ class Controller:
         follow = partial(Reflector, client, on_restart=metrics.watch_restarted)
         ours = partial(follow, label_selector=LABEL_JOB)
         self._nodes = follow(NODES, trim=trim_node, on_change=self._on_node)
+        self._slices = follow(RESOURCE_SLICES, trim=trim_slice, on_change=self._on_cluster, optional=True)
         self._pools = follow(GPU_POOLS, on_change=self._on_cluster)
         self._policies = follow(SCHEDULING_POLICIES, on_change=self._on_cluster)
         self._reflectors = (
             self._nodes,
+            self._slices,
             self._pools,
             self._policies,
             follow(TRAINING_JOBS, trim=self._trim_job, on_change=self._on_job),
@@ -268,7 +279,8 @@ class Controller:
     def _settle(self) -> None:
         """Update the view of the cluster. If it changed, reconcile all jobs that are not finished."""
         self._settling = None
-        cluster = read_cluster(self._nodes, self._pools, self._policy.read(self._policies.get("", DEFAULT_POLICY_NAME)))
+        policy = self._policy.read(self._policies.get("", DEFAULT_POLICY_NAME))
+        cluster = read_cluster(self._nodes, self._pools, policy, [item[VIEW] for item in self._slices])
         if cluster != self._cluster:
             self._cluster = cluster
             self._requeue()

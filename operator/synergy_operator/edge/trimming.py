@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from synergy_api.cluster.slices import read_slice
+
 VIEW: Final = "view"
 """Key of the view in a trimmed object."""
 _LOG = logging.getLogger(__name__)
@@ -43,6 +45,13 @@ def trim_node(node: Object) -> Object:
         "spec": {key: spec[key] for key in ("taints", "unschedulable") if key in spec},
         "status": {"allocatable": status.get("allocatable") or {}, "conditions": ready},
     }
+
+
+def trim_slice(item: Object) -> Object:
+    """The devices of a ResourceSlice."""
+    metadata = item["metadata"]
+    kept = {key: metadata[key] for key in ("name", "resourceVersion") if key in metadata}
+    return {"metadata": kept, VIEW: read_slice(item)}
 
 
 def node_facts(node: Object) -> tuple[Any, ...]:

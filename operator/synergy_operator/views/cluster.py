@@ -7,8 +7,9 @@ from typing import Final
 
 from synergy_api.cluster.new_nodes import possible_nodes
 from synergy_api.cluster.nodes import Object, is_ready
-from synergy_api.cluster.pool import read_pools
+from synergy_api.cluster.pool import read_pools, with_devices
 from synergy_api.cluster.pools import NodeCapacity, node_capacities
+from synergy_api.cluster.slices import SliceView
 from synergy_api.parts.queues import Preemption
 from synergy_api.resources.scheduling_policy import Profiling, SchedulingPolicySpec
 
@@ -67,11 +68,17 @@ def _is_out_of_service(node: Object) -> bool:
     return any(taint.get("key") == _OUT_OF_SERVICE for taint in taints)
 
 
-def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], policy: SchedulingPolicySpec) -> ClusterView:
-    """The cluster from Node and GPUPool objects; pools that do not parse are left to the extender to report."""
+def read_cluster(
+    nodes: Iterable[Object],
+    pools: Iterable[Object],
+    policy: SchedulingPolicySpec,
+    slices: Iterable[SliceView] = (),
+) -> ClusterView:
+    """The cluster from Node and GPUPool objects and the devices of ResourceSlices; pools that do not parse are left to
+    the extender to report."""
     listed = list(nodes)
     read = read_pools(pools)[0]
-    found = node_capacities(listed, read)
+    found = node_capacities(with_devices(listed, slices), read)
     return ClusterView(
         nodes=tuple(node for node in found if node.gpu_type and node.gpus > 0),
         unready=frozenset(str(node["metadata"]["name"]) for node in listed if not is_ready(node)),

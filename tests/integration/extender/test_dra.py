@@ -79,7 +79,7 @@ async def start(operator: Operator, name: str, granted: Object) -> Object:
     manifest = operator.worker(name, granted["run"], 0, share)
     resources = manifest["spec"]["containers"][0]["resources"]
     for part in ("requests", "limits"):
-        del resources[part][CLASS]
+        resources[part] = {name: amount for name, amount in resources[part].items() if name != CLASS}
     resources["claims"] = [{"name": "gpus"}]
     own = manifest["metadata"]["name"]
     manifest["spec"]["resourceClaims"] = [{"name": "gpus", "resourceClaimName": own}]

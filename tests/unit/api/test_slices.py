@@ -102,3 +102,10 @@ def test_a_device_class_is_a_resource_of_quotas() -> None:
 def test_an_attribute_is_a_text() -> None:
     with pytest.raises(ValidationError):
         pool(attributes={"index": 1})
+
+
+def test_the_memory_of_a_gpu_is_the_least_of_the_devices() -> None:
+    small = device(1, capacity={f"{DRIVER}/memory": {"value": "16Gi"}})
+    odd = device(2, capacity={"memory": {"value": "x"}})
+    assert capacity(pool(), resource_slice(device(0), small)).gpu_memory_bytes == 16 << 30
+    assert capacity(pool(), resource_slice(device(0), odd)).gpu_memory_bytes == 0
