@@ -214,10 +214,8 @@ class Controller:
         return _REPEAT_SECONDS if repeated else 0.0
 
     def _trim_job(self, item: Object) -> Object:
-        """The view of a TrainingJob instead of its JSON.
-
-        If the answer to one of the operator's own writes has brought this version already, that view is used, and the
-        job is not parsed again.
+        """The view of a TrainingJob instead of its JSON. A version that the answer to one of the operator's own writes
+        has brought already is not parsed again.
         """
         kept = kept_metadata(item)
         known = self._jobs.get((kept["namespace"], kept["name"]))
