@@ -26,7 +26,7 @@ class NewNode:
 def new_node(group: NodeGroup, index: int, promise: str = "", at: float = 0.0) -> NewNode:
     """One node of the group. Its name is no name of a Kubernetes node: nothing can be bound to it."""
     node = Node(
-        name=f"{group.name}/{promise or 'new'}/{index:06}",
+        name=f"{group.name}/{f'promised/{promise}' if promise else 'new'}/{index:06}",
         gpu_type=group.gpu_type,
         gpus=group.gpus,
         cpu_millis=group.cpu_millis,

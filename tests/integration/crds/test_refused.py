@@ -171,6 +171,13 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         119,
         "timeoutSeconds must be at least provisionSeconds",
     ),
+    "new nodes with devices of DRA": (
+        GPU_POOLS,
+        samples.FULL_POOL,
+        "spec.devices",
+        {"backend": "DRA", "deviceClass": "gpu.example.com"},
+        "autoscaling needs devices of a device plugin",
+    ),
     "new nodes without GPUs": (
         GPU_POOLS,
         samples.FULL_POOL,

@@ -82,7 +82,8 @@ def odd_templates(draw: st.DrawFn) -> dict[str, Json]:
         try:
             for key in path[:-1]:
                 node = node[key]
-            node[path[-1]] = draw(_ODD)
+            # a copy: `just` gives the same object each time, and a later path may write to it
+            node[path[-1]] = copy.deepcopy(draw(_ODD))
         except (KeyError, IndexError, TypeError):
             continue  # what was replaced before is no longer there
     return template if _admitted(template) else copy.deepcopy(_FULL)

@@ -41,12 +41,12 @@ class Holders:
         """Why the job waits, which a guarantee has room for, and how many GPUs are held so; None if something else is
         missing."""
         if self._fits(entry, self._loose):
-            return (Reason.GUARANTEE_AT_ROUND_END, int(self._loose.sum())) if self._mode == "fill" else None
+            return (Reason.GUARANTEE_AT_ROUND_END, self._open_to(entry, self._loose)) if self._mode == "fill" else None
         if self._fits(entry, self._loose, self._budget):
-            return Reason.GUARANTEE_WAITS_FOR_BUDGETS, int(self._budget.sum())
+            return Reason.GUARANTEE_WAITS_FOR_BUDGETS, self._open_to(entry, self._budget)
         if self._fits(entry, self._loose, self._budget, self._firm):
-            return Reason.GUARANTEE_WAITS_FOR_RUNS, int(self._firm.sum())
-        everything = self._reservations.idle + int((self._loose + self._budget + self._firm).sum())
+            return Reason.GUARANTEE_WAITS_FOR_RUNS, self._open_to(entry, self._firm)
+        everything = self._idle(entry) + self._open_to(entry, self._loose + self._budget + self._firm)
         if self._needs_one_node(entry) and everything >= entry.gpus:
             return Reason.GUARANTEE_SCATTERED, everything
         return None
@@ -54,9 +54,16 @@ class Holders:
     def _fits(self, entry: QueueEntry, *held: NDArray[np.int64]) -> bool:
         total = np.sum(held, axis=0)
         if not self._needs_one_node(entry):
-            return bool(self._reservations.idle + total.sum() >= entry.gpus)
-        free = np.where(entry.open_nodes(self._reservations.pool), self._reservations.slots, 0)
-        return bool((free + total).max() >= entry.gpus)
+            return self._idle(entry) + self._open_to(entry, total) >= entry.gpus
+        room = np.where(entry.open_nodes(self._reservations.pool), self._reservations.slots + total, 0)
+        return bool(room.max() >= entry.gpus)
+
+    def _idle(self, entry: QueueEntry) -> int:
+        return min(self._reservations.idle, self._open_to(entry, self._reservations.slots))
+
+    def _open_to(self, entry: QueueEntry, gpus: NDArray[np.int64]) -> int:
+        """Those on nodes that the job may be placed on: what runs on cordoned nodes leaves it nothing."""
+        return int(gpus[entry.open_nodes(self._reservations.pool)].sum())
 
     def _needs_one_node(self, entry: QueueEntry) -> bool:
         return entry.place(self._reservations.pool) == "consolidate"

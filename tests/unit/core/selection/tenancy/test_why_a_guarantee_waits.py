@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.planner.planning import holding, job, node, reasons
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.config import Mode, PlanConfig
-from synergy_core.model.snapshot import Job, Snapshot, Tenant
+from synergy_core.model.snapshot import Job, Placement, Snapshot, Tenant
 from synergy_core.plan import plan
 
 NOW = 10_000.0
@@ -115,3 +115,22 @@ def test_whatever_holds_the_gpus_the_reason_names_it(
     if reason == "GuaranteeWaitsForRuns":
         assert firm_only == reason
         assert "owns" not in reasons(plan(replace(loose, tenants=(OWNER,)), config))
+
+
+@pytest.mark.parametrize("mechanism", WALKING)
+@pytest.mark.parametrize("placement", ["auto", "consolidate"])
+@pytest.mark.parametrize("closed", ["cordoned", "not for the job"])
+def test_what_runs_on_nodes_that_the_job_may_not_have_is_not_why_it_waits(
+    mechanism: str, placement: Placement, closed: str
+) -> None:
+    """A node that is cordoned, drained or avoided gives it nothing, whoever leaves."""
+    own = guest("own", 4, "n1", tenant="other")
+    owns = job("owns", 4, tenant="owner", placement=placement, nodes=("n1",) if closed == "not for the job" else None)
+    tenants = (OWNER, replace(OWNER, name="other"))
+    snapshot = cluster(guest("lent", 4), own, owns, tenants=tenants, nodes=2)
+    if closed == "cordoned":
+        snapshot = replace(snapshot, nodes=(replace(snapshot.nodes[0], schedulable=False), snapshot.nodes[1]))
+    config = PlanConfig(policy="fifo", mechanism=mechanism, mode="fill")
+    assert not reasons(plan(snapshot, config))["owns"].startswith("Guarantee")
+    open_ = replace(snapshot, nodes=cluster(nodes=2).nodes, jobs=(*snapshot.jobs[:2], replace(owns, nodes=None)))
+    assert reasons(plan(open_, config)) == {"owns": "GuaranteeAtRoundEnd"}
