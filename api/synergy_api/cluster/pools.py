@@ -158,7 +158,7 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         ),
         replicas=replicas,
         gpus_built_in=max(gpus, len(devices), of_node.number(_COUNT)),
-        gpu_memory_bytes=min((one.memory_bytes for one in devices), default=of_node.number(_MEMORY) << 20),
+        gpu_memory_bytes=min((one.gpu_memory_bytes for one in devices), default=of_node.number(_MEMORY) << 20),
         client_thread_percent=max(1, 100 // replicas) if _strategy(pool, of_node) == _MPS else 100,
         mps=_strategy(pool, of_node) == _MPS and (pool is None or pool.spec.sharing.mode == "MPS"),
         packed=pool is not None and pool.spec.sharing.preference == "Packed",

@@ -40,7 +40,7 @@ class Device:
         return self.attributes.get(_UUID, "")
 
     @property
-    def memory_bytes(self) -> int:
+    def gpu_memory_bytes(self) -> int:
         """Its memory; 0 if its driver does not say."""
         said = self.capacity.get("memory") or self.capacity.get(f"{self.key.driver}/memory") or "0"
         with suppress(ValueError):
