@@ -45,6 +45,7 @@ async def dra(
     }
     await kube.apply(GPU_POOLS, POOL, {"spec": spec}, manager="tests")
     yield uuids_of(REAL_NODE, 2)
+    await alone_on(kube, REAL_NODE)  # the kubelet ends no pod whose claims it cannot take back
     await kube.delete(GPU_POOLS, POOL)
     gpus.offer_dra(devcluster, 0)
 
