@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.pool import Pool
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.names import RESOURCE_GPU
 from synergy_api.resources.pool_autoscaling import PoolAutoscaling
 
 
@@ -16,6 +17,21 @@ def new_amounts(pool: Pool, how: PoolAutoscaling) -> Amounts:
     return left.at_least(Amounts(0, *(1 for _ in DIMENSIONS)))._replace(gpus=how.node.gpus)
 
 
+def new_capacity(pool: Pool, how: PoolAutoscaling) -> NodeCapacity:
+    """A node that the pool would get, with GPUs that are not shared."""
+    return NodeCapacity(
+        "",
+        pool.spec.gpu_type,
+        new_amounts(pool, how),
+        replicas=pool.spec.sharing.replicas,
+        gpus_built_in=how.node.gpus,
+        packed=pool.spec.sharing.preference == "Packed",
+        resource=pool.resource or RESOURCE_GPU,
+        price_per_hour=pool.spec.price_per_hour,
+        pool=pool.name,
+    )
+
+
 def possible_nodes(pools: Iterable[Pool], there: Iterable[NodeCapacity]) -> tuple[NodeCapacity, ...]:
     """The nodes that pools may still get, beside those that are there."""
     listed = list(there)
@@ -24,6 +40,5 @@ def possible_nodes(pools: Iterable[Pool], there: Iterable[NodeCapacity]) -> tupl
         how = pool.spec.autoscaling
         if how is not None:
             more = how.max_nodes - sum(one.pool == pool.name for one in listed)
-            amounts = new_amounts(pool, how)
-            found += [NodeCapacity("", pool.spec.gpu_type, amounts, pool=pool.name)] * max(0, more)
+            found += [new_capacity(pool, how)] * max(0, more)
     return tuple(found)

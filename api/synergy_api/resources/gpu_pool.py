@@ -113,7 +113,12 @@ _DEVICE_RULES: list[Any] = [
         "!self.devices.resource.startsWith('nvidia.com/mig-') || !has(self.sharing) || self.sharing.mode == 'None'",
         "message": "MIG devices cannot be shared: the device plugin offers no MPS on them",
         "fieldPath": ".sharing",
-    }
+    },
+    {
+        "rule": "!has(self.autoscaling) || !has(self.devices) || self.devices.backend == 'Plugin'",
+        "message": "autoscaling needs devices of a device plugin: autoscalers are asked for an extended resource",
+        "fieldPath": ".autoscaling",
+    },
 ]
 
 _WINDOW_RULES: list[Any] = [

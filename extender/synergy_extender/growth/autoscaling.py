@@ -83,7 +83,7 @@ class Autoscaling:
         name, namespace = request_name(ask.pool, now), requests.namespace
         try:
             async with asyncio.timeout(self._lead.left_s):
-                template = pod_template(item, pool.spec, how)
+                template = pod_template(item, pool, how)
                 await self._client.apply(
                     POD_TEMPLATES, template_name(ask.pool), template, namespace, manager=MANAGER_AUTOSCALING
                 )

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from synergy_api.names import ANNOTATION_FAILURES, API_VERSION, LABEL_POOL, RESOURCE_GPU
-from synergy_api.resources.gpu_pool import GPUPoolSpec
+from synergy_api.cluster.new_nodes import new_capacity
+from synergy_api.cluster.pool import Pool
+from synergy_api.cluster.pools import worker_tolerations
+from synergy_api.names import ANNOTATION_FAILURES, API_VERSION, LABEL_POOL
 from synergy_api.resources.pool_autoscaling import PoolAutoscaling
 
 _LONGEST_POOL: Final = 200
@@ -22,19 +24,19 @@ def request_name(pool: str, now: float) -> str:
     return f"kube-synergy-{pool[:_LONGEST_POOL]}-{int(now):x}"
 
 
-def pod_template(pool: Mapping[str, Any], spec: GPUPoolSpec, how: PoolAutoscaling) -> dict[str, Any]:
-    """A pod that takes all GPUs of a new node: as many pods as nodes. It goes with its GPUPool."""
-    gpus = str(how.node.gpus * spec.sharing.replicas)
-    amounts = {RESOURCE_GPU: gpus}
+def pod_template(item: Mapping[str, Any], pool: Pool, how: PoolAutoscaling) -> dict[str, Any]:
+    """A pod that takes all GPUs of a new node: as many pods as nodes. It goes with its GPUPool, the `item`."""
+    new = new_capacity(pool, how)
+    amounts = {new.resource: str(new.gpus * new.replicas)}
     container = {"name": "node", "image": _PAUSE, "resources": {"requests": amounts, "limits": amounts}}
     tolerations = [{"key": taint.key, "operator": "Exists", "effect": taint.effect} for taint in how.taints]
     return {
-        "metadata": _metadata(pool),
+        "metadata": _metadata(item),
         "template": {
-            "metadata": {"labels": {LABEL_POOL: pool["metadata"]["name"]}},
+            "metadata": {"labels": {LABEL_POOL: pool.name}},
             "spec": {
-                "nodeSelector": dict(spec.node_selector),
-                "tolerations": [{"key": RESOURCE_GPU, "operator": "Exists"}, *tolerations],
+                "nodeSelector": dict(pool.spec.node_selector),
+                "tolerations": [*map(dict, worker_tolerations(new.resource)), *tolerations],
                 "containers": [container],
                 "restartPolicy": "Never",
             },

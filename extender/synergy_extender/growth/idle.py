@@ -29,7 +29,7 @@ IN_USE: Final[Marks] = {ANNOTATION_SCALE_DOWN_DISABLED: "true", ANNOTATION_DO_NO
 
 
 def in_use(state: ClusterState, assumed: Iterable[str], planned: Iterable[core.Allocation]) -> set[str]:
-    """Nodes that somebody has or will have: by runs, pods, bindings on their way, and places that are planned."""
+    """Nodes that somebody has or will have: by runs, pods, claims (DRA), bindings on their way, and planned places."""
     nodes = {*assumed, *(share.node for one in planned for share in one.workers)}
     for job in state.jobs.values():
         allocation = open_run(job)
@@ -38,7 +38,7 @@ def in_use(state: ClusterState, assumed: Iterable[str], planned: Iterable[core.A
     for node in state.pods.nodes():
         if any(pod.member is not None or pod.requests.gpus > 0 for pod in state.pods.on_node(node)):
             nodes.add(node)
-    return nodes
+    return nodes | {one.name for one in state.capacities if state.pods.claimed(one.name)}
 
 
 def wanted_marks(state: ClusterState, used: set[str], now: float) -> dict[str, Marks]:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from synergy_api.amounts import NOTHING
-from synergy_api.cluster.new_nodes import new_amounts
+from synergy_api.cluster.new_nodes import new_capacity
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pool import Pool
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.devices import counted_as
 from synergy_api.resources.pool_autoscaling import PoolAutoscaling
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
@@ -83,9 +84,9 @@ def request_states(state: ClusterState, now: float) -> dict[str, list[RequestSta
 
 
 def _ready_since(pool: Pool, state: ClusterState) -> list[float]:
-    """When each of the pool's nodes that takes jobs was made."""
-    there = (one for one in state.capacities if one.pool == pool.name and one.schedulable and one.gpus > 0)
-    return sorted(_born(state.nodes[one.name]) for one in there)
+    """When each of the pool's nodes that takes jobs was made, or that takes none because it keeps failing them."""
+    own = (one for one in state.capacities if one.pool == pool.name and one.gpus > 0)
+    return sorted(_born(state.nodes[one.name]) for one in own if one.schedulable or one.name in state.failing)
 
 
 def _born(node: Object) -> float:
@@ -115,14 +116,16 @@ def node_groups(state: ClusterState, now: float) -> tuple[core.NodeGroup, ...]:
 def _group(
     pool: Pool, how: PoolAutoscaling, requests: Sequence[RequestState], capacities: Iterable[NodeCapacity], now: float
 ) -> core.NodeGroup:
-    amounts = new_amounts(pool, how)
-    fields = {name: value for name, value in node_fields(amounts, NOTHING).items() if not name.endswith("_used")}
+    new = new_capacity(pool, how)
+    fields = {name: value for name, value in node_fields(new.amounts, NOTHING).items() if not name.endswith("_used")}
     retries = [one.retry_at for one in requests if one.retry_at is not None and one.retry_at > now]
     return core.NodeGroup(
         name=group_name(pool.name),
-        gpu_type=pool.spec.gpu_type,
+        gpu_type=new.gpu_type,
         gpus=how.node.gpus,
-        price_per_hour=pool.spec.price_per_hour,
+        price_per_hour=new.price_per_hour,
+        devices_per_gpu=new.devices_per_gpu,
+        counted_as=counted_as(new.resource),
         nodes=sum(one.pool == pool.name for one in capacities),
         max_nodes=how.max_nodes,
         waiting_s=float(how.wait_seconds),

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from support.planner.planning import GIB, holding, job, node, places, reasons
 from synergy_core.model.answer import Growth, Plan
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.snapshot import FieldError, Job, Node, NodeGroup, Promise, Snapshot, Tenant
+from synergy_core.model.snapshot import (
+    FieldError,
+    Job,
+    Node,
+    NodeGroup,
+    Promise,
+    Quota,
+    QuotaDraw,
+    QuotaLimit,
+    Snapshot,
+    Tenant,
+)
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, plan_document, snapshot_document
 from synergy_core.plan import plan
 
@@ -302,3 +313,22 @@ def test_what_is_asked_for_comes_and_is_used_and_nothing_is_asked_for_twice(
     )
     filled = {one.job for one in plan(arrived, replace(config, policy="best-effort", mode="fill")).allocations}
     assert filled >= {name for one in result.growth for name in one.jobs}
+
+
+def test_a_quota_counts_new_gpus_as_those_of_nodes() -> None:
+    """Else a node would be asked for whose GPUs the job's namespace may not have, again and again."""
+    draw = QuotaDraw(quota="team")
+    busy = job("busy", 2, running=holding("busy", ("n", 2, 6, 120)), preemptible=False)
+    there = node("n", 2, cpus=6, gib=120)
+
+    def grown(counts: str, **more: Any) -> tuple[Growth, ...]:
+        limit = QuotaLimit(resource="requests.gpu", counts=counts, hard=4)
+        quota = Quota(name="team", limits=(limit,))
+        waits = job("a", 4, arrival_s=1.0, quotas=(draw,))
+        snapshot = Snapshot(nodes=(there,), jobs=(busy, waits), node_groups=(group(**more),), quotas=(quota,), now=NOW)
+        return plan(snapshot, PlanConfig(policy="fifo")).growth
+
+    assert grown("gpus") == (Growth("cloud", 1, ("a",)),)
+    assert grown("gpus", devices_per_gpu=2) == ()
+    assert grown("amd.com/gpu", devices_per_gpu=2) == (Growth("cloud", 1, ("a",)),), "the quota counts other GPUs"
+    assert grown("amd.com/gpu", devices_per_gpu=2, counted_as="amd.com/gpu") == ()

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from support.planner.planning import GIB, holding, job, node, places, planned, reasons
 from support.planner.snapshots import configs, snapshots
@@ -102,8 +102,19 @@ def test_a_limit_below_nothing_is_refused(limit: float) -> None:
         planned([node("n")], [], pack_limit=limit)
 
 
+_NEARLY_FULL = Snapshot(
+    nodes=(
+        node("n0", 4, schedulable=False),
+        node("n1", 2, cpus=6, gib=100, memory_bytes_used=100 * GIB - 2),
+    ),
+    jobs=(job("j", 2, placement="pack"),),
+)
+"""A byte of memory for each free GPU is little, and enough."""
+
+
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 @given(snapshots(), configs)
+@example(_NEARLY_FULL, PlanConfig(policy="allox", mechanism="drf-tune", pack_limit=0.3))
 def test_no_newcomer_that_is_to_lie_close_lies_on_more_nodes_than_it_must(
     snapshot: Snapshot, config: PlanConfig
 ) -> None:
@@ -115,15 +126,20 @@ def test_no_newcomer_that_is_to_lie_close_lies_on_more_nodes_than_it_must(
             continue
         sensitive = one.spread_speed < 0.95 if one.spread_speed is not None else one.skew > 0.3
         if one.placement == "pack" or (config.pack_limit is not None and sensitive and one.gpus > 1):
-            usable = sorted(
-                (free[n.name] for n in snapshot.nodes if n.gpu_type == allocation.gpu_type and _may(one, n)),
-                reverse=True,
-            )
+            own = {share.node for share in allocation.workers}
+            there = [n for n in snapshot.nodes if n.gpu_type == allocation.gpu_type]
+            assert all(_is_open(one, n) for n in there if n.name in own)
+            usable = sorted((free[n.name] for n in there if n.name in own or _may(one, n)), reverse=True)
             fewest = next(count for count in range(1, len(usable) + 1) if sum(usable[:count]) >= one.gpus)
             assert len(allocation.workers) <= fewest
 
 
 def _may(one: Job, where: Any) -> bool:
-    """Whether the node is open to the job: as good as empty of CPU or memory, it is to nobody."""
+    """Whether any job that the node is open to has enough there: with next to no memory left, some do and some do
+    not."""
     enough = where.cpu_millis - where.cpu_millis_used > 0 and where.memory_bytes - where.memory_bytes_used > GIB // 4
-    return enough and where.schedulable and (one.nodes is None or where.name in one.nodes)
+    return enough and _is_open(one, where)
+
+
+def _is_open(one: Job, where: Any) -> bool:
+    return bool(where.schedulable and (one.nodes is None or where.name in one.nodes))

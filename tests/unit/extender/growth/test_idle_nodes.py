@@ -51,6 +51,13 @@ def test_nodes_with_a_run_a_pod_a_binding_or_a_plan_are_in_use() -> None:
     assert in_use(found, ["n7"], [place]) == {"n1", "n2", "n3", "n4", "n6", "n7"}
 
 
+def test_a_node_with_a_claim_of_others_is_in_use() -> None:
+    """Their pods ask for no extended resource (DRA)."""
+    found = state(node("n1"), node("n2"))
+    found.pods.claim({"n2": 1})
+    assert in_use(found, [], []) == {"n2"}
+
+
 def test_a_node_that_falls_idle_is_kept_for_a_while_and_then_told_idle() -> None:
     def wanted(marks: dict[str, str], used: set[str] | None = None) -> Any:
         return wanted_marks(state(node("n", marks)), used or set(), NOW)["n"]

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from support.extender.cluster import GI, NOW, cluster, job, node_object
 from synergy_api import names
+from synergy_api.cluster.failing_nodes import avoiding
 from synergy_api.reasons import ENTRIES, ReasonPlace
 from synergy_api.timestamps import format_time
 from synergy_core.model.answer import Growth
 from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
+from synergy_core.selection.failing_nodes import FailingNode, FailingState
 from synergy_extender.cluster.node_requests.request import NodeRequest, read_request
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.decisions.queue import queue_of
@@ -115,6 +117,44 @@ def test_system_reserved_is_taken_off_new_nodes_as_off_others() -> None:
     assert (group.cpu_millis, group.memory_bytes) == (20000, 1), "what is reserved twice over is no negative amount"
 
 
+@pytest.mark.parametrize(
+    ("sharing", "devices", "gpus", "expected"),
+    [
+        ({"mode": "MPS", "replicas": 4, "preference": "Packed"}, {}, 8, (4, "gpus")),
+        ({"mode": "MPS", "replicas": 4}, {}, 8, (1, "gpus")),
+        ({"mode": "MPS", "replicas": 4}, {}, 1, (4, "gpus")),
+        ({}, {"resource": "amd.com/gpu"}, 8, (1, "amd.com/gpu")),
+    ],
+)
+def test_quotas_count_new_nodes_as_others(
+    sharing: dict[str, Any], devices: dict[str, Any], gpus: int, expected: tuple[int, str]
+) -> None:
+    item = pool_object(node={"gpus": gpus, "cpu": "24", "memory": "96Gi"})
+    item["spec"] |= {"sharing": sharing, "devices": devices}
+    (group,) = node_groups(cluster([], pools=[item], requests=[]), NOW)
+    assert (group.devices_per_gpu, group.counted_as) == expected
+
+
+def test_nodes_of_another_devices_plugin_are_asked_for_by_its_resource() -> None:
+    item = pool_object()
+    item["spec"]["devices"] = {"resource": "amd.com/gpu"}
+    pool, how = growing(cluster([], pools=[item], requests=[]))[0]
+    spec = pod_template(item, pool, how)["template"]["spec"]
+    assert spec["containers"][0]["resources"]["limits"] == {"amd.com/gpu": "8"}
+    assert {"key": "amd.com/gpu", "operator": "Exists"} in spec["tolerations"], "as workers tolerate it"
+
+
+def test_a_node_that_keeps_failing_jobs_has_come() -> None:
+    """It takes no job for now. Its request must not fail for that, and no further node is on its way."""
+    failing = FailingNode(
+        node="a", state=FailingState.AVOIDED, jobs=("x", "y", "z"), last_failure_at=NOW, retry_at=NOW + 9
+    )
+    found = state(request("r1", 2), nodes=[born("a", NOW + 1), born("b", NOW + 2, ready=False)])
+    avoided = replace(found, capacities=avoiding(found.capacities, {"a": failing}), failing={"a": failing})
+    (one,) = request_states(avoided, NOW + 5)["cloud"]
+    assert one.missing == 1
+
+
 def test_no_group_grows_where_nodes_may_not_be_asked_for() -> None:
     off = replace(state(), grows=False)
     assert node_groups(off, NOW) == ()
@@ -206,7 +246,7 @@ def test_the_objects_that_ask_have_one_pod_for_each_node() -> None:
     item = pool_object(taints=[{"key": "spot", "value": "yes"}])
     item["spec"]["sharing"] = {"mode": "MPS", "replicas": 2}
     pool, how = growing(cluster([], pools=[item], requests=[]))[0]
-    template = pod_template(item, pool.spec, how)
+    template = pod_template(item, pool, how)
     spec = template["template"]["spec"]
     assert spec["nodeSelector"] == SELECTOR
     assert spec["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "16"}, "the device plugin's devices"
