@@ -113,7 +113,12 @@ _DEVICE_RULES: list[Any] = [
         "!self.devices.resource.startsWith('nvidia.com/mig-') || !has(self.sharing) || self.sharing.mode == 'None'",
         "message": "MIG devices cannot be shared: the device plugin offers no MPS on them",
         "fieldPath": ".sharing",
-    }
+    },
+    {
+        "rule": "!has(self.devices) || self.devices.backend != 'DRA' || !has(self.autoscaling)",
+        "message": "a pool with backend DRA cannot grow: a ProvisioningRequest asks for a device plugin's resource",
+        "fieldPath": ".autoscaling",
+    },
 ]
 
 _WINDOW_RULES: list[Any] = [

@@ -34,6 +34,7 @@ def new_node(group: NodeGroup, index: int, promise: str = "", at: float = 0.0) -
         further=group.further,
         gpu_memory_bytes=group.gpu_memory_bytes,
         price_per_hour=group.price_per_hour,
+        counted_as=group.counted_as,
     )
     return NewNode(group, node, promise, at)
 

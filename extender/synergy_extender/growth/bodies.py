@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from synergy_api.cluster.pools import worker_tolerations
 from synergy_api.names import ANNOTATION_FAILURES, API_VERSION, LABEL_POOL, RESOURCE_GPU
 from synergy_api.resources.gpu_pool import GPUPoolSpec
 from synergy_api.resources.pool_autoscaling import PoolAutoscaling
@@ -24,8 +25,8 @@ def request_name(pool: str, now: float) -> str:
 
 def pod_template(pool: Mapping[str, Any], spec: GPUPoolSpec, how: PoolAutoscaling) -> dict[str, Any]:
     """A pod that takes all GPUs of a new node: as many pods as nodes. It goes with its GPUPool."""
-    gpus = str(how.node.gpus * spec.sharing.replicas)
-    amounts = {RESOURCE_GPU: gpus}
+    resource = spec.devices.resource or RESOURCE_GPU
+    amounts = {resource: str(how.node.gpus * spec.sharing.replicas)}
     container = {"name": "node", "image": _PAUSE, "resources": {"requests": amounts, "limits": amounts}}
     tolerations = [{"key": taint.key, "operator": "Exists", "effect": taint.effect} for taint in how.taints]
     return {
@@ -34,7 +35,7 @@ def pod_template(pool: Mapping[str, Any], spec: GPUPoolSpec, how: PoolAutoscalin
             "metadata": {"labels": {LABEL_POOL: pool["metadata"]["name"]}},
             "spec": {
                 "nodeSelector": dict(spec.node_selector),
-                "tolerations": [{"key": RESOURCE_GPU, "operator": "Exists"}, *tolerations],
+                "tolerations": [*map(dict, worker_tolerations(resource)), *tolerations],
                 "containers": [container],
                 "restartPolicy": "Never",
             },

@@ -9,6 +9,8 @@ from synergy_api.cluster.new_nodes import new_amounts
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pool import Pool
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.devices import counted_as
+from synergy_api.names import RESOURCE_GPU
 from synergy_api.resources.pool_autoscaling import PoolAutoscaling
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
@@ -123,6 +125,7 @@ def _group(
         gpu_type=pool.spec.gpu_type,
         gpus=how.node.gpus,
         price_per_hour=pool.spec.price_per_hour,
+        counted_as=counted_as(pool.resource or RESOURCE_GPU),
         nodes=sum(one.pool == pool.name for one in capacities),
         max_nodes=how.max_nodes,
         waiting_s=float(how.wait_seconds),

@@ -6,7 +6,17 @@ from typing import ClassVar
 
 from pydantic import ConfigDict
 
-from synergy_core.model.snapshot.limits import STRICT, Count, Moment, Name, Positive, Price, Seconds, unique
+from synergy_core.model.snapshot.limits import (
+    STRICT,
+    Count,
+    Moment,
+    Name,
+    Positive,
+    Price,
+    Seconds,
+    check_kind,
+    unique,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +48,8 @@ class NodeGroup:
     gpu_memory_bytes: Count = 0
     price_per_hour: Price = 0.0
     """Of one GPU; 0: not known, and the group does not grow under a bound on the price."""
+    counted_as: Name = "gpus"
+    """As a node's: which limits of a quota count its GPUs."""
     nodes: Count = 0
     """Those that are there, whether they take jobs or not."""
     max_nodes: Count
@@ -49,4 +61,5 @@ class NodeGroup:
     """The oldest first."""
 
     def __post_init__(self) -> None:
+        check_kind(self.counted_as, "counted_as")
         unique("promises", [promise.name for promise in self.promises])
