@@ -174,12 +174,7 @@ FULL_POOL: Manifest = {
         "storageBandwidth": 2**30,
         "systemReserved": {"cpu": 0, "memory": "2Gi"},
         "sharing": {"mode": "MPS", "replicas": 4, "preference": "Packed"},
-        "devices": {
-            "backend": "DRA",
-            "deviceClass": "gpu.test",
-            "driver": "driver.test",
-            "attributes": {"productName": "A100"},
-        },
+        "devices": {"backend": "Plugin", "resource": "example.com/gpu"},
         "topology": ["test/block", "test/rack"],
         "topologyBandwidth": {"test/rack": 25_000_000_000},
         "maintenance": [{"start": "2026-12-01T22:00:00Z", "end": "2026-12-02T04:00:00Z"}],

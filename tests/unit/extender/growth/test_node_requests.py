@@ -251,6 +251,7 @@ def test_the_objects_that_ask_have_one_pod_for_each_node() -> None:
     assert spec["nodeSelector"] == SELECTOR
     assert spec["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "16"}, "the device plugin's devices"
     assert {"key": "spot", "operator": "Exists", "effect": "NoSchedule"} in spec["tolerations"]
+    assert {"key": "nvidia.com/gpu", "operator": "Exists"} in spec["tolerations"]
     asked = provisioning_request(item, how, "r", 3, 1)
     assert asked["spec"]["podSets"] == [{"podTemplateRef": {"name": "kube-synergy-cloud"}, "count": 3}]
     assert asked["spec"]["parameters"] == {"ValidUntilSeconds": "900"}
@@ -258,6 +259,17 @@ def test_the_objects_that_ask_have_one_pod_for_each_node() -> None:
         assert one["metadata"]["labels"] == {names.LABEL_POOL: "cloud"}
         assert one["metadata"]["ownerReferences"][0]["kind"] == "GPUPool"
     assert len(request_name("x" * 253, NOW)) <= 253
+
+
+def test_nodes_of_another_vendor_are_asked_for_by_its_resource() -> None:
+    item = pool_object()
+    item["spec"]["devices"] = {"resource": "amd.com/gpu"}
+    found = cluster([], pools=[item], requests=[])
+    pool, how = growing(found)[0]
+    spec = pod_template(item, pool.spec, how)["template"]["spec"]
+    assert spec["containers"][0]["resources"]["limits"] == {"amd.com/gpu": "8"}
+    assert {"key": "amd.com/gpu", "operator": "Exists"} in spec["tolerations"]
+    assert [one.counted_as for one in node_groups(found, NOW)] == ["amd.com/gpu"], "quotas count it"
 
 
 @settings(deadline=None)
