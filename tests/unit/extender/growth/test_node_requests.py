@@ -261,17 +261,6 @@ def test_the_objects_that_ask_have_one_pod_for_each_node() -> None:
     assert len(request_name("x" * 253, NOW)) <= 253
 
 
-def test_nodes_of_another_vendor_are_asked_for_by_its_resource() -> None:
-    item = pool_object()
-    item["spec"]["devices"] = {"resource": "amd.com/gpu"}
-    found = cluster([], pools=[item], requests=[])
-    pool, how = growing(found)[0]
-    spec = pod_template(item, pool.spec, how)["template"]["spec"]
-    assert spec["containers"][0]["resources"]["limits"] == {"amd.com/gpu": "8"}
-    assert {"key": "amd.com/gpu", "operator": "Exists"} in spec["tolerations"]
-    assert [one.counted_as for one in node_groups(found, NOW)] == ["amd.com/gpu"], "quotas count it"
-
-
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(0, 50)), max_size=5),
