@@ -188,6 +188,9 @@ class MarkOwner:
 class AdoptOwner:
     """Create the TrainingJob of a managed object."""
 
+    kind: str
+    name: str
+    uid: str
     manifest: Manifest
 
 

@@ -116,6 +116,7 @@ _ONLY_WHEN_SET = frozenset(
         (Snapshot, "config"),
         (Node, "devices_per_gpu"),
         (Node, "counted_as"),
+        (NodeGroup, "counted_as"),
         (Job, "quotas"),
         (Job, "gpus_per_worker"),
         (QuotaLimit, "used"),

@@ -45,13 +45,21 @@ class MemberWriter:
         try:
             answer = await self._client.merge_patch(TRAINING_JOBS, action.name, body, array.namespace)
         except (NotFound, Conflict) as error:
+            self._changed(array, action.name)
             raise TryAgain(f"TrainingJob {action.name} has changed since it was read") from error
         except ApiError as error:
             if error.code not in REFUSED:
                 raise
-            self._refuse(array, f"TrainingJob {action.name}: {error.message}")
+            self._refuse(array, f"TrainingJob {action.name}: {error.message}", changed=action.name)
         else:
+            self._changed(array, action.name)
             self._jobs.keep(read_job(answer))
 
-    def _refuse(self, array: JobView, message: str) -> None:
-        self._refusals.refuse_member(array.key, RefusedMember(message, self._clock()))
+    def _refuse(self, array: JobView, message: str, *, changed: str = "") -> None:
+        self._refusals.refuse_member(array.key, RefusedMember(message, self._clock(), changed))
+
+    def _changed(self, array: JobView, name: str) -> None:
+        """Forget that the API server would not change this member."""
+        refused = self._refusals.of(array.key).member
+        if refused is not None and refused.changed == name:
+            self._refusals.refuse_member(array.key, None)

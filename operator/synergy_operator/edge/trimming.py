@@ -20,7 +20,7 @@ def trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Obje
         kept = kept_metadata(item)
         try:
             return {"metadata": kept, VIEW: read(item)}
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             _LOG.warning("%s/%s is not an object of kube-synergy: %r", kept["namespace"], kept["name"], error)
             return {"metadata": kept}
 

@@ -57,17 +57,19 @@ def reconcile_array(
     job = observed.job
     before = dependencies(job, observed.named_jobs)
     members = _members(observed, array, problem, before)
-    changes: tuple[Action, ...] = tuple(
+    behind = [
         ChangeMember(one.name, one.uid, following(spec))
         for one in members.open.values()
         if not one.deleting and (one.spec is None or following(one.spec) != following(spec))
-    )
+    ]
     refused_for = _refused_for(observed, now)
+    held = refused_for is not None and observed.refusals.member is not None and bool(observed.refusals.member.changed)
+    changes: tuple[Action, ...] = () if held else tuple(behind)
     wanted = problem is None and not spec.suspend and before.waits is None and before.failed is None
     new = _next(members, array) if wanted and refused_for is None else []
     makes = tuple(CreateMember(member_manifest(job, spec, index)) for index in new)
     status = _status(observed, spec, array, members, now)
-    return Actions((*status_actions(job.status, status), *changes, *makes), refused_for if wanted else None)
+    return Actions((*status_actions(job.status, status), *changes, *makes), refused_for if wanted or behind else None)
 
 
 def _members(observed: Observed, array: Array, wrong: Finding | None, before: Dependencies) -> _Members:

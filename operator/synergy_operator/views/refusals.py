@@ -26,6 +26,8 @@ class RefusedMember:
 
     message: str
     at: float
+    changed: str = ""
+    """Name of the member that it would not change; empty if it would not make one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +47,4 @@ class Refusals:
     reason: Reason = Reason.POD_REFUSED
     resizes: Mapping[str, RefusedResize] = field(default_factory=dict)
     member: RefusedMember | None = None
-    """Of an array: the last refusal, until a member was made since."""
+    """Of an array: the last refusal, until a member was made since, or that one changed."""

@@ -199,8 +199,8 @@ def _check_workers(client: Any, address: str, patience_s: float) -> None:
         "the scheduler": _from_scheduler(client),
         **{f"worker {name}": one for name, one in answers.items()},
     }.items():
-        if isinstance(answer, ImportError):
-            raise _other(name, f"no kube-synergy ({answer})")
+        if isinstance(answer, Exception) and "No module named" in str(answer):  # of whatever type Dask makes it
+            raise _other(name, "no kube-synergy, or another one")
         if isinstance(answer, Exception):
             raise PlaceError(f"{name}: {answer}")
         differences = code().against(answer)

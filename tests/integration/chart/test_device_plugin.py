@@ -49,6 +49,12 @@ def test_name_and_namespace_are_the_plugins(render: Render) -> None:
     )
 
 
+def test_a_name_that_yaml_reads_as_something_else_stays_a_text(render: Render) -> None:
+    objects = render("devicePlugin.configs[0].name=on-2,devicePlugin.configs[0].replicas=2", arguments=(
+        "--set-string=devicePlugin.configs[1].name=100", "--set=devicePlugin.configs[1].replicas=2"))  # fmt: skip
+    assert objects["ConfigMap", NAME]["data"].keys() == {"default", "on-2", "100"}
+
+
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
@@ -61,6 +67,7 @@ def test_name_and_namespace_are_the_plugins(render: Render) -> None:
         ("name=a,{}replicas=49", "devicePlugin"),
         ("name=a", "replicas"),
         ("name=A,{}replicas=2", "devicePlugin"),
+        ("name=a,{}replicas=2,devicePlugin.name=A_b", "/devicePlugin/name"),
         ("name=a,{}replicas=2,{}preference=Any", "devicePlugin"),
     ],
 )

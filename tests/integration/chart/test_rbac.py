@@ -98,7 +98,7 @@ def test_kinds_that_are_managed_are_the_only_ones_that_the_operator_may_change(
     plain = _grants(objects, "kube-synergy-operator")
     managed = _grants(render("operator.managedKinds={Job,PyTorchJob}"), "kube-synergy-operator")
     follow = {("pytorchjobs", verb) for verb in ("list", "watch", "patch")}
-    assert managed - plain == {("trainingjobs", "create"), ("jobs", "patch"), *follow}
+    assert managed - plain == {("jobs", "patch"), *follow}
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,13 @@ FULL = {
 }
 OTHER_ENDS = {"epochs": 90, "maxRunSeconds": 3600}
 """What a job may give instead of the steps of the full sample."""
+DRA = {
+    "backend": "DRA",
+    "deviceClass": "gpu.test",
+    "driver": "driver.test",
+    "attributes": {"productName": "A100"},
+}
+"""What a pool may give instead of the resource of a device plugin."""
 SMALL = {
     "TrainingJob": samples.SMALL_JOB,
     "GPUPool": samples.SMALL_POOL,
@@ -83,7 +90,13 @@ def test_the_full_samples_leave_no_field_of_a_spec_out(kind: Any) -> None:
     others = {f".{field}" for field in OTHER_ENDS} | {
         f".managed{part}" for part in ("", ".apiVersion", ".kind", ".name")
     }
-    assert missing == (others if kind.name == "TrainingJob" else set())
+    left = {"TrainingJob": others, "GPUPool": {f".devices.{field}" for field in DRA if field != "backend"}}
+    assert missing == left.get(kind.name, set())
+
+
+async def test_a_pool_may_have_devices_of_dra(kube: KubeClient) -> None:
+    pool = samples.changed(samples.SMALL_POOL, "spec.devices", DRA)
+    assert (await _dry_create(kube, GPU_POOLS, pool))["spec"]["devices"] == DRA
 
 
 async def test_the_pods_of_a_managed_object_may_start_by_their_image_s_command(kube: KubeClient) -> None:

@@ -59,7 +59,10 @@ async def extender(
     authority: Authority,
 ) -> AsyncIterator[Replica]:
     """A replica that leads."""
-    async with without_the_product(kube), replica(devcluster.kubeconfig, home, authority, "extender-0") as running:
+    async with (
+        without_the_product(kube),
+        replica(devcluster.kubeconfig, home, authority, "extender-0", autoscaling=True) as running,
+    ):
         yield running
 
 

@@ -155,6 +155,7 @@ FULL_JOB: Manifest = {
         "preemption": "Signal",
         "placement": "Consolidate",
         "suspend": True,
+        "array": {"count": 1000, "maxParallel": 10},
         "throughput": {"regex": r"step (?P<step>\d+)"},
         "backoffLimit": 0,
         "ttlSecondsAfterFinished": 0,
@@ -173,6 +174,7 @@ FULL_POOL: Manifest = {
         "storageBandwidth": 2**30,
         "systemReserved": {"cpu": 0, "memory": "2Gi"},
         "sharing": {"mode": "MPS", "replicas": 4, "preference": "Packed"},
+        "devices": {"backend": "Plugin", "resource": "example.com/gpu"},
         "topology": ["test/block", "test/rack"],
         "topologyBandwidth": {"test/rack": 25_000_000_000},
         "maintenance": [{"start": "2026-12-01T22:00:00Z", "end": "2026-12-02T04:00:00Z"}],
@@ -192,6 +194,13 @@ SMALL_POLICY: Manifest = {"metadata": {"name": "test-small"}, "spec": {}}
 FULL_POLICY: Manifest = {
     "metadata": {"name": "test-full"},
     "spec": {
+        "failingNodes": {
+            "jobs": 2,
+            "withinSeconds": 7200,
+            "retrySeconds": 600,
+            "probeSeconds": 60,
+            "maxPercent": 20,
+        },
         "policy": "hierarchical",
         "agnostic": True,
         "placementSensitive": True,

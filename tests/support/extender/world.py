@@ -47,7 +47,13 @@ class Replica:
 
 @asynccontextmanager
 async def replica(
-    kubeconfig: Path, namespace: str, authority: Authority, name: str, leader: Timing = QUICK
+    kubeconfig: Path,
+    namespace: str,
+    authority: Authority,
+    name: str,
+    leader: Timing = QUICK,
+    *,
+    autoscaling: bool = False,
 ) -> AsyncIterator[Replica]:
     """Run a replica, ready."""
     settings = Settings(
@@ -58,7 +64,7 @@ async def replica(
         scheduler_port=0,
         api_port=0,
         ops_port=0,
-        autoscaling=True,
+        autoscaling=autoscaling,
         leader=leader,
     )
     async with await KubeClient.connect(kubeconfig=str(kubeconfig)) as client:

@@ -59,7 +59,7 @@ def quota(draw: st.DrawFn, name: str) -> Quota:
         counts = LIMITS[resource]
         hard = draw(st.integers(0, _MOST[counts]))
         used = draw(st.sampled_from((0, 0, hard // 2, hard + 1)))
-        limits.append(QuotaLimit(resource=resource, counts=counts, hard=hard, used=used))  # type: ignore[arg-type]
+        limits.append(QuotaLimit(resource=resource, counts=counts, hard=hard, used=used))
     return Quota(name=name, limits=tuple(limits))
 
 

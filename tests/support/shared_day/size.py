@@ -89,7 +89,7 @@ SMALL = Size(
     shortest_s=2.0,
     gpu_mix={4: 0.3, 6: 0.3, 8: 0.4},
 )
-"""For each change: 40 jobs, 10 nodes, 3 tenants, less than a minute."""
+"""For each change: 40 jobs, 10 nodes, 3 tenants."""
 
 WHOLE = Size(
     jobs=1000,

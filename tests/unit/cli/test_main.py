@@ -87,7 +87,7 @@ def test_a_misspelt_name_gets_a_suggestion(arguments: list[str], line: str) -> N
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        ("polcy", "las", "polcy: 'polcy' is not there; did you mean 'policy'? choose one of agnostic, colocation, "),
+        ("polcy", "las", "polcy: 'polcy' is not there; did you mean 'policy'? choose one of agnostic, autoscaling, "),
         ("policy", "srft", "policy: 'srft' is not there; did you mean 'srtf'? choose one of "),
         ("queues.promoteKnop", "3", "queues.promoteKnop: 'promoteKnop' is not there; did you mean 'promoteKnob'?"),
     ],

@@ -11,7 +11,7 @@ import pytest
 
 from synergy_api.parts.policy_options import planner_values
 from synergy_api.parts.queues import PackRules, Preemption, Queues
-from synergy_api.resources.scheduling_policy import Priorities, Profiling, SchedulingPolicySpec
+from synergy_api.resources.scheduling_policy import Autoscaling, Priorities, Profiling, SchedulingPolicySpec
 from synergy_cli.errors import BadInputError
 from synergy_cli.options.policy import config_of, parameter_of, policy_options
 from synergy_cli.planning.plan import plan_command
@@ -24,6 +24,7 @@ from synergy_simulator.engine.options import Options
 ROOT = Path(__file__).parents[3]
 DESCRIPTION = ROOT / "core/synergy_core/model/config"
 GROUPS = {
+    "autoscaling": Autoscaling,
     "queues": Queues,
     "placement": PackRules,
     "preemption": Preemption,

@@ -103,7 +103,9 @@ def _check(item: Any) -> None:
     given = item.get("metadata") if isinstance(item, dict) else None
     metadata = given if isinstance(given, dict) else {}
     named = metadata.get("name") or (metadata.get("generateName") and is_job(item))
-    if not named or not item.get("kind"):
+    names = (metadata.get(field) for field in ("name", "generateName", "namespace"))
+    texts = all(isinstance(one, str | None) for one in (*names, item.get("kind") if named else None))
+    if not named or not item.get("kind") or not texts:
         raise ValueError("an object without kind or metadata.name; give Kubernetes manifests")
     if not isinstance(item.get("spec") or {}, dict):
         raise ValueError(f"{item['kind']} {metadata.get('name')}: spec: must be an object")

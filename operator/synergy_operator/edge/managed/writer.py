@@ -52,21 +52,28 @@ class OwnerWriter:
         try:
             await self._patch(namespace, action.kind, action.name, action.uid, body)
         except ApiError as error:
-            if error.code not in REFUSED:
-                raise
-            finding = say(Reason.NOT_MANAGED, object=f"{action.kind} {action.name}", problem=error.message)
-            told = ShowOnOwner(
-                action.kind, action.name, action.uid, _BLOCKED, "Warning", finding.reason, finding.message
-            )
-            await self.show(namespace, told)
-            raise TryAgain(finding.message) from error
+            await self._refused(namespace, action, error)
+            raise
 
     async def adopt(self, namespace: str, action: AdoptOwner) -> None:
-        """Create the TrainingJob of an object."""
+        """Create the TrainingJob of an object. A refusal, for example by a quota, is told on the object."""
         try:
             await self._client.create(TRAINING_JOBS, action.manifest, namespace)
         except Conflict as error:
             raise TryAgain(error.message) from error
+        except ApiError as error:
+            await self._refused(namespace, action, error)
+            raise
+
+    async def _refused(self, namespace: str, action: MarkOwner | AdoptOwner, error: ApiError) -> None:
+        """Tell the object what the API server would refuse again, and raise TryAgain. Of other errors nothing is
+        told."""
+        if error.code not in REFUSED:
+            return
+        finding = say(Reason.NOT_MANAGED, object=f"{action.kind} {action.name}", problem=error.message)
+        told = ShowOnOwner(action.kind, action.name, action.uid, _BLOCKED, "Warning", finding.reason, finding.message)
+        await self.show(namespace, told)
+        raise TryAgain(finding.message) from error
 
     async def show(self, namespace: str, action: ShowOnOwner) -> None:
         """Write the annotation, and post an event if it says something new."""

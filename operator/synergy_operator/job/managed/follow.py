@@ -45,7 +45,7 @@ def _adopt(owner: OwnerView) -> tuple[Action, ...]:
         return ()
     if owner.marked_spec is not None:
         return (MarkOwner(owner.kind, owner.name, owner.uid, owner.resource_version, owner.marked_spec),)
-    return (AdoptOwner(training_job(owner)),)
+    return (AdoptOwner(owner.kind, owner.name, owner.uid, training_job(owner)),)
 
 
 def _not_managed(owner: OwnerView, problem: str) -> _Shown:

@@ -20,6 +20,7 @@ from synergy_simulator.engine.sharing.truth import Truth
 from synergy_simulator.forecast.calibration import Calibration, calibrate
 from synergy_simulator.grid import Case, run_all, run_one
 from synergy_simulator.inputs.clusters import homogeneous
+from synergy_simulator.own_policies import PolicyError
 from synergy_simulator.reproductions import sweeps
 from synergy_simulator.runners.processes import Processes
 from synergy_simulator.runners.runner import Found, Item, nothing
@@ -107,7 +108,8 @@ def test_what_is_kept_is_what_was_found(kept: Kept, case: Case) -> None:
     assert without_times(answers[1:2]) == without_times([run_one(more)])
     assert (kept.taken, kept.cases, told) == (2, 4, [1, 2, 3])
     assert _kept(replace(kept, code="another version"), case) == 0
-    assert _kept(kept, replace(case, source="another file of the policy")) == 0
+    with pytest.raises(PolicyError, match="'las' is another on"):  # it is not taken from the folder
+        _kept(kept, replace(case, source="another file of the policy"))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

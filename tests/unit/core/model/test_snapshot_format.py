@@ -63,7 +63,7 @@ def test_every_snapshot_survives_writing_and_reading(snapshot: Snapshot) -> None
 def test_every_plan_has_exactly_the_fields_of_the_format(snapshot: Snapshot, config: PlanConfig) -> None:
     result = plan(snapshot, config)
     document = json.loads(json.dumps(plan_document(result, seconds=0.5)))
-    some = {name for name in ("promoted", "estimates", "isolated") if getattr(result, name)}
+    some = {name for name in ("promoted", "estimates", "isolated", "displaced") if getattr(result, name)}
     assert set(document) == some | {
         "allocations", "waiting", "preempted", "resized", "policy", "mechanism", "seconds"
     }  # fmt: skip

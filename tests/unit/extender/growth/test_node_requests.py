@@ -251,6 +251,7 @@ def test_the_objects_that_ask_have_one_pod_for_each_node() -> None:
     assert spec["nodeSelector"] == SELECTOR
     assert spec["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "16"}, "the device plugin's devices"
     assert {"key": "spot", "operator": "Exists", "effect": "NoSchedule"} in spec["tolerations"]
+    assert {"key": "nvidia.com/gpu", "operator": "Exists"} in spec["tolerations"]
     asked = provisioning_request(item, how, "r", 3, 1)
     assert asked["spec"]["podSets"] == [{"podTemplateRef": {"name": "kube-synergy-cloud"}, "count": 3}]
     assert asked["spec"]["parameters"] == {"ValidUntilSeconds": "900"}

@@ -102,6 +102,12 @@ async def test_a_change_names_the_object_and_a_refused_one_is_told() -> None:
     server = Server()
     await Desk(server).executor.carry_out(ARRAY, [ChangeMember("sweep-0", "u", {"suspend": True})])
     assert server.patched == [("sweep-0", {"metadata": {"uid": "u"}, "spec": {"suspend": True}})]
-    desk = Desk(Server(ApiError(422, "Invalid", "weight: too high")))
+    server = Server(ApiError(422, "Invalid", "weight: too high"))
+    desk = Desk(server)
     await desk.executor.carry_out(ARRAY, [ChangeMember("sweep-0", "u", {"weight": 99.0})])
     assert desk.refused == "TrainingJob sweep-0: weight: too high at 7"
+    server.error = None
+    await desk.executor.carry_out(ARRAY, [ChangeMember("sweep-1", "u", {"weight": 1.0})])
+    assert desk.refused, "another member says nothing of this one"
+    await desk.executor.carry_out(ARRAY, [ChangeMember("sweep-0", "u", {"weight": 1.0})])
+    assert desk.refused == ""

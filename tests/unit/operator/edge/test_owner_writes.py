@@ -19,6 +19,7 @@ from synergy_operator.views.owners.view import OwnerView, read_owner
 
 SUSPEND = SetSuspended("Job", "j", "uid-j", True)
 MARK = MarkOwner("Job", "j", "uid-j", "1", {"template": {}})
+ADOPT = AdoptOwner("Job", "j", "uid-j", {})
 SHOW = ShowOnOwner("Job", "j", "uid-j", "Queued", "Normal", Reason.MANAGED_STATE, "words")
 
 
@@ -44,8 +45,9 @@ class Server:
         return item
 
     async def create(self, resource: Any, body: Json, _: str) -> Json:
-        if self.refusal is not None:
-            raise self.refusal
+        refusal, self.refusal = self.refusal, None
+        if refusal is not None:
+            raise refusal
         self.created.append(resource.kind)
         self.has_created.set()
         return body
@@ -113,6 +115,15 @@ async def test_a_state_is_shown_once_with_an_event() -> None:
 
 
 async def test_a_training_job_that_is_there_is_looked_at_again() -> None:
-    await Desk().writer.adopt("team", AdoptOwner({}))
+    await Desk().writer.adopt("team", ADOPT)
     with pytest.raises(TryAgain, match="exists"):
-        await Desk(Conflict(409, "AlreadyExists", "exists")).writer.adopt("team", AdoptOwner({}))
+        await Desk(Conflict(409, "AlreadyExists", "exists")).writer.adopt("team", ADOPT)
+
+
+async def test_a_training_job_that_is_refused_is_told_on_the_object() -> None:
+    desk = Desk(ApiError(403, "Forbidden", "exceeded quota: jobs"))
+    with pytest.raises(TryAgain, match="exceeded quota"):
+        await desk.writer.adopt("team", ADOPT)
+    assert desk.server.bodies[0]["metadata"]["annotations"] == {ANNOTATION_STATUS: "NotManaged"}
+    with pytest.raises(ApiError, match="later"):
+        await Desk(ApiError(500, "InternalError", "later")).writer.adopt("team", ADOPT)

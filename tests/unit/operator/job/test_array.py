@@ -242,6 +242,23 @@ def test_what_the_api_server_refuses_is_told_and_tried_again() -> None:
     assert len(sweep.members) == 3
 
 
+def test_a_change_that_is_refused_is_tried_again_later_and_holds_up_no_other_refusal() -> None:
+    sweep = Sweep()
+    sweep.settle()
+    sweep.job["spec"]["suspend"] = True
+    sweep.refusals = Refusals(member=RefusedMember("TrainingJob sweep-0: no", NOW, "sweep-0"))
+    sweep.settle()
+    assert not any(one["spec"].get("suspend") for one in sweep.members.values())
+    assert sweep.requeue_after == REFUSED_SECONDS
+    sweep.now += REFUSED_SECONDS
+    sweep.settle()
+    assert all(one["spec"]["suspend"] for one in sweep.members.values())
+    sweep.job["spec"]["suspend"] = False
+    sweep.refusals = Refusals(member=RefusedMember("TrainingJob sweep-1: exceeded quota", sweep.now))
+    sweep.settle()
+    assert not any(one["spec"]["suspend"] for one in sweep.members.values())
+
+
 def test_an_array_whose_jobs_could_not_run_makes_none_and_names_the_field() -> None:
     sweep = Sweep(gpus=100)
     sweep.settle()

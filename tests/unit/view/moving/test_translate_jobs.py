@@ -1,5 +1,9 @@
 """Jobs of Kubernetes, Volcano, KAI and Kubeflow as TrainingJobs: what they say, and what is said of the rest."""
 
+import copy
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +181,62 @@ class TestBatchJob:
         given["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "much"}
         with pytest.raises(ValueError, match=r"Job j: spec\.template\.spec\.containers\[0\]\.resources: "):
             translate([a_job(template=given)], A100)
+
+    def test_claims_of_devices_stay_in_the_template(self) -> None:
+        given = template()
+        given["spec"]["containers"][0]["resources"]["claims"] = [{"name": "nic"}]
+        (first,) = made(a_job(template=given))["template"]["spec"]["containers"]
+        assert first["resources"] == {"claims": [{"name": "nic"}]}
+
+
+def _with(item: Json, path: tuple[Any, ...], value: Any) -> Json:
+    """A copy of an object with another value at a path."""
+    changed: Json = copy.deepcopy(item)
+    place: Any = changed
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    return changed
+
+
+def _paths(item: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Of all fields of an object."""
+    children = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+    for name, value in children:
+        yield (*path, name)
+        yield from _paths(value, (*path, name))
+
+
+class TestBadManifests:
+    """Files are written by people, and no API server has checked them."""
+
+    @pytest.mark.parametrize("name", ["kueue", "volcano", "kai"])
+    def test_whatever_a_field_is_the_answer_is_a_translation_or_an_error_that_names_the_object(self, name: str) -> None:
+        for item in yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text()):
+            item["status"] = {"phase": "Pending", "conditions": [{"type": "Suspended", "status": "True"}]}
+            for path in _paths(item):
+                for value in (None, True, 1.5, "x", ["x"], {"x": "y"}, {1: 2}):
+                    with suppress(ValueError):
+                        translate([_with(item, path, value)], A100)
+
+    @pytest.mark.parametrize(
+        ("path", "value", "problem"),
+        [
+            (("metadata", "labels"), {"a": 1}, "metadata.labels: 'a': 1 must be a text: write it in quotes"),
+            (("metadata", "ownerReferences"), ["x"], "metadata.ownerReferences: must be a list of objects"),
+            (("status",), {"phase": []}, "status.phase: must be a text"),
+            (("status",), {"conditions": [{"type": []}]}, "status.conditions[0].type: must be a text"),
+            (("spec", "template", "metadata"), True, "spec.template.metadata: must be an object"),
+            (("spec", "template", "spec", "nodeSelector"), ["a"], "spec.template.spec.nodeSelector: must be an object"),
+            (
+                ("spec", "template", "spec", "containers", 0, "resources", "limits"), {GPU: True},
+                f"spec.template.spec.containers[0].resources.limits: '{GPU}': True is no quantity",
+            ),
+        ],
+    )  # fmt: skip
+    def test_the_field_is_named(self, path: tuple[Any, ...], value: Any, problem: str) -> None:
+        with pytest.raises(ValueError, match=re.escape(f"Job j: {problem}")):
+            translate([_with(a_job(), path, value)], A100)
 
 
 class TestShares:

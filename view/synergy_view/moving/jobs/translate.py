@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_view.moving.jobs import batch, pytorch, volcano
+from synergy_view.moving.jobs.shape import check_shape
 from synergy_view.moving.jobs.words import JobDraft, Workers
 from synergy_view.moving.jobs.workers import gpus_of, set_workers
 from synergy_view.moving.words import Fields, Object, Remark
@@ -39,13 +40,14 @@ def job_drafts(items: Iterable[Object], others: list[Remark]) -> list[JobDraft]:
 def _draft(item: Object, others: list[Remark]) -> JobDraft | None:
     draft = JobDraft("", item["metadata"])
     draft.source = f"{item['kind']} {draft.name}"
+    _check_template(item, draft.source)
+    check_shape(item, draft.source)
     problem = _ended(item) or _owner(item) or draft.name_problem()
     if problem:
         others.append(Remark(draft.source, "", problem))
         return None
     if not draft.metadata.get("name"):
         draft.remark("metadata.generateName", f"kubectl apply needs a name: it is {draft.name}")
-    _check_template(item, draft.source)
     try:
         workers = _KINDS[group_of(item), str(item["kind"])](draft, Fields(item.get("spec") or {}, "spec", draft.source))
         none = workers is None or gpus_of(workers.template) == 0

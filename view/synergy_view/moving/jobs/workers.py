@@ -88,10 +88,10 @@ def _set_least(draft: JobDraft, workers: Workers, first: dict[str, Any]) -> None
         draft.spec["resources"] = {"min": least}
         draft.remark(f"{workers.path}.spec.containers[0].resources", "what it asked for is the least that the plan "
                      "gives (spec.resources.min, all workers together); lower it to let the plan choose")  # fmt: skip
-    kept: dict[str, dict[str, Any]] = {}
-    for part, amounts in resources.items():
-        others = {name: amount for name, amount in (amounts or {}).items() if not _planned(name)}
-        if part in ("requests", "limits") and others:
+    kept: dict[str, Any] = {"claims": resources["claims"]} if resources.get("claims") else {}
+    for part in ("requests", "limits"):
+        others = {name: amount for name, amount in (resources.get(part) or {}).items() if not _planned(name)}
+        if others:
             kept[part] = others
     if kept:
         first["resources"] = kept
