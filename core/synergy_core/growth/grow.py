@@ -1,7 +1,8 @@
 """Decides how many nodes of which group to ask for, and tells jobs which promised nodes they wait for.
 
-Jobs that wait are placed on promised nodes first, in the order of the queue. For those that are left, the cheapest
-group is tried with as many further nodes as the bounds allow. Nodes that a job would use are asked for. A gang is
+Jobs that wait are placed on promised nodes first, in the order of the queue: those that have waited long enough to ask
+for nodes, then the others. For those that are left, the cheapest group is tried with as many further nodes as the
+bounds allow. Nodes that a job would use are asked for. A gang is
 placed whole or not at all, so no part of one is asked for.
 
 The bounds: the group's `max_nodes`, the price of all GPUs for an hour (`max_price_per_hour`), and how long a job must
@@ -14,7 +15,7 @@ from math import floor, inf
 from typing import Final
 
 from synergy_core.explain.waiting import waiting
-from synergy_core.growth.trial import NewNode, Planned, Trial, may_use, new_node
+from synergy_core.growth.trial import NewNode, Planned, Trial, may_use, new_node, used_of
 from synergy_core.model.answer import Growth, Plan, Waiting
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.reasons import Reason
@@ -51,7 +52,7 @@ def with_growth(snapshot: Snapshot, config: PlanConfig, plan: Plan, planned: Pla
     limits: Mapping[str, str] = {}
     if queue:
         trial.fill(())  # those that fit now need no node
-        expected = trial.fill(promised) if promised and trial.waiting() else {}
+        expected = _expected(snapshot, trial, promised)
         growth, limits = _grown(snapshot, config, trial)
     needed = {one.promise for used in expected.values() for one in used}
     waits = {job.name for job in trial.waiting()}
@@ -68,22 +69,45 @@ def with_growth(snapshot: Snapshot, config: PlanConfig, plan: Plan, planned: Pla
     )
 
 
+def _expected(snapshot: Snapshot, trial: Trial, promised: Sequence[NewNode]) -> Mapping[str, Sequence[NewNode]]:
+    """The promised nodes that waiting jobs would run on. Jobs that may ask for nodes come first: while others have
+    their promises, they would ask again and again."""
+    wanting = {job.name for group in snapshot.node_groups for job in _wanting(trial, group)}
+    found: dict[str, list[NewNode]] = {}
+    if promised and wanting:
+        found |= trial.fill(promised, wanting)
+    used = used_of(promised, found)
+    left = [one for one in promised if one not in used]
+    if left and trial.waiting():
+        found |= trial.fill(left)
+    return found
+
+
+def _by_price(snapshot: Snapshot) -> list[NodeGroup]:
+    return sorted(snapshot.node_groups, key=lambda one: (one.price_per_hour, one.name))
+
+
+def _wanting(trial: Trial, group: NodeGroup) -> list[Job]:
+    """The waiting jobs that may use the group, and have waited long enough to ask for nodes of it."""
+    return [job for job in trial.waiting() if may_use(job, group) and job.waiting_s >= group.waiting_s]
+
+
 def _grown(snapshot: Snapshot, config: PlanConfig, trial: Trial) -> tuple[tuple[Growth, ...], Mapping[str, str]]:
     """What to ask for, and by group why it does not grow further."""
     budget = _Budget(snapshot, config)
     growth: list[Growth] = []
     limits: dict[str, str] = {}
-    for group in sorted(snapshot.node_groups, key=lambda one: (one.price_per_hour, one.name)):
-        wanting = [job for job in trial.waiting() if may_use(job, group) and job.waiting_s >= group.waiting_s]
+    for group in _by_price(snapshot):
+        wanting = _wanting(trial, group)
         number = min(
             budget.most_nodes(group, snapshot.now)[0], sum(_most_needed(job, group) for job in wanting), _MOST_NODES
         )
-        found = (
-            trial.fill([new_node(group, at) for at in range(number)], {job.name for job in wanting}) if number else {}
-        )
-        used = {one.node.name for nodes in found.values() for one in nodes}
+        new = [new_node(group, at) for at in range(number)]
+        found = trial.fill(new, {job.name for job in wanting}) if new else {}
+        used = used_of(new, found)
         if used:
-            growth.append(Growth(group.name, len(used), tuple(sorted(found))))
+            jobs = sorted(name for name, nodes in found.items() if used_of(used, {name: nodes}))
+            growth.append(Growth(group.name, len(used), tuple(jobs)))
             budget.spend(group, len(used))
         limits[group.name] = budget.most_nodes(group, snapshot.now)[1]
     return tuple(growth), limits

@@ -45,6 +45,12 @@ def may_use(job: Job, group: NodeGroup) -> bool:
     return (not job.gpu_types or group.gpu_type in job.gpu_types) and (job.nodes is None or group.name in job.nodes)
 
 
+def used_of(nodes: Iterable[NewNode], found: Mapping[str, Iterable[NewNode]]) -> list[NewNode]:
+    """Those of the nodes that jobs would run on."""
+    names = {one.node.name for used in found.values() for one in used}
+    return [one for one in nodes if one.node.name in names]
+
+
 class Trial:
     """Jobs that run in a plan stay where they are, and waiting ones fill new nodes in the order of the queue.
 
@@ -81,9 +87,10 @@ class Trial:
         return [job for job in self._queue if job.name not in self._running]
 
     def fill(self, nodes: Sequence[NewNode], only: Container[str] | None = None) -> Mapping[str, list[NewNode]]:
-        """Add the nodes; the jobs that would run on them, with the nodes of each. Nodes that no job uses are taken away
-        again, and jobs that need none of them are no longer waiting. `only`: the waiting jobs that take part."""
-        there = {one.node.name: one for one in nodes}
+        """Add the nodes; the jobs that would run on these and on those added before, with the nodes of each. Nodes that
+        no job uses are taken away again, and jobs that need none are no longer waiting. `only`: the waiting jobs that
+        take part."""
+        there = {one.node.name: one for one in (*self._new, *nodes)}
         plan = self._planned(self._with([*self._new, *nodes], only), self._config)
         found: dict[str, list[NewNode]] = {}
         for one in plan.allocations:
@@ -93,8 +100,7 @@ class Trial:
             used = [there[share.node] for share in one.workers if share.node in there]
             if used:
                 found[one.job] = used
-        kept = {one.node.name for used in found.values() for one in used}
-        self._new += [one for one in nodes if one.node.name in kept]
+        self._new += used_of(nodes, found)
         return found
 
     def _with(self, new: Sequence[NewNode], only: Container[str] | None) -> Snapshot:

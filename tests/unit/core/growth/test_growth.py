@@ -88,6 +88,21 @@ def test_a_younger_job_takes_no_part_in_what_is_asked_for() -> None:
     assert asked(jobs, [group(waiting_s=60.0, most=1)])[1] == (Growth("cloud", 1, ("old",)),)
 
 
+def test_younger_jobs_ahead_do_not_make_an_older_one_ask_again_and_again() -> None:
+    """Each would have the promise of the one before."""
+    young = [job(f"young{index}", 4, arrival_s=float(index), waiting_s=1.0) for index in range(3)]
+    jobs = [*young, job("old", 4, arrival_s=9.0, waiting_s=99.0)]
+    assert asked(jobs, [group(waiting_s=60.0)])[1] == (Growth("cloud", 1, ("old",)),)
+    promise = Promise(name="p", nodes=1, at=NOW)
+    result, growth = asked(jobs, [group(waiting_s=60.0, promises=(promise,))])
+    assert growth == ()
+    assert [name for name, why in reasons(result).items() if why == "NodesPromised"] == ["old"]
+    two = replace(promise, nodes=2)
+    result, growth = asked(jobs, [group(waiting_s=60.0, promises=(two,))])
+    assert (growth, result.unneeded) == ((), ())
+    assert [name for name, why in reasons(result).items() if why == "NodesPromised"] == ["young0", "old"]
+
+
 def test_types_and_nodes_that_a_job_names_bind_new_nodes_too() -> None:
     assert asked([job("a", 4, gpu_types=("A100",))], [group()])[1] == ()
     assert asked([job("a", 4, nodes=("n",))], [group()])[1] == ()
@@ -276,8 +291,8 @@ def test_what_is_asked_for_is_within_all_bounds(snapshot: Snapshot, config: Plan
 def test_what_is_asked_for_comes_and_is_used_and_nothing_is_asked_for_twice(
     snapshot: Snapshot, config: PlanConfig
 ) -> None:
-    """The requests become promises: no further plan asks for more, and none is unneeded. The nodes come: every job that
-    they were asked for has a place, whole."""
+    """The requests become promises: no further plan asks for more, and none is unneeded. The nodes come: all jobs that
+    are told of them have a place, whole, where no job that has not waited long enough takes it."""
     result = plan(snapshot, config)
     if not result.growth:
         return
@@ -309,6 +324,7 @@ def test_what_is_asked_for_comes_and_is_used_and_nothing_is_asked_for_twice(
         jobs=tuple(
             replace(one, running=next((a for a in result.allocations if a.job == one.name), None))
             for one in snapshot.jobs
+            if one.name in told or one.name in {a.job for a in result.allocations}
         ),
     )
     filled = {one.job for one in plan(arrived, replace(config, policy="best-effort", mode="fill")).allocations}
