@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.pool import Pool
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.names import RESOURCE_GPU
 from synergy_api.resources.pool_autoscaling import PoolAutoscaling
 
 
@@ -25,5 +26,6 @@ def possible_nodes(pools: Iterable[Pool], there: Iterable[NodeCapacity]) -> tupl
         if how is not None:
             more = how.max_nodes - sum(one.pool == pool.name for one in listed)
             amounts = new_amounts(pool, how)
-            found += [NodeCapacity("", pool.spec.gpu_type, amounts, pool=pool.name)] * max(0, more)
+            offered = pool.resource or RESOURCE_GPU
+            found += [NodeCapacity("", pool.spec.gpu_type, amounts, pool=pool.name, resource=offered)] * max(0, more)
     return tuple(found)
