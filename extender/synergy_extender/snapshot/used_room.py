@@ -73,11 +73,14 @@ def _shares(shares: Iterable[NodeShare]) -> list[tuple[str, Amounts]]:
 
 
 def _held_by_run(state: ClusterState, job: JobView, allocation: Allocation) -> dict[str, Amounts]:
-    """What the run's pods hold by node, no more GPUs than it was given there: the rest would count as free."""
+    """What the run's pods hold by node, no more GPUs than it was given there: the rest would count as free. Pods of a
+    managed object are never resized, and their sizes are their owner's words, so the same holds for CPU and memory."""
     own: dict[str, Amounts] = {}
     _add(own, ((pod.node, pod.requests) for pod in own_pods(job, allocation, state.pods) if pod.node))
-    given = {node: amounts.gpus for node, amounts in _shares(allocation.workers)}
-    return {node: amounts._replace(gpus=min(amounts.gpus, given[node])) for node, amounts in own.items()}
+    given = dict(_shares(allocation.workers))
+    if job.spec.managed is not None:
+        return {node: Amounts(*map(min, amounts, given[node])) for node, amounts in own.items()}
+    return {node: amounts._replace(gpus=min(amounts.gpus, given[node].gpus)) for node, amounts in own.items()}
 
 
 def _add(totals: dict[str, Amounts], more: Iterable[tuple[str, Amounts]]) -> None:

@@ -101,6 +101,7 @@ class Controller:
         self._owners = Owners(
             client,
             environment.managed_kinds,
+            cluster=lambda: self._cluster,
             jobs=self._jobs,
             events=self._events,
             clock=clock,
@@ -215,8 +216,7 @@ class Controller:
 
     def _trim_job(self, item: Object) -> Object:
         """The view of a TrainingJob instead of its JSON. A version that the answer to one of the operator's own writes
-        has brought already is not parsed again.
-        """
+        has brought already is not parsed again."""
         kept = kept_metadata(item)
         known = self._jobs.get((kept["namespace"], kept["name"]))
         if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
@@ -282,6 +282,7 @@ class Controller:
         if cluster != self._cluster:
             self._cluster = cluster
             self._requeue()
+            self._owners.cluster_changed()
 
     def _update_indexes(self, key: Key) -> None:
         """Reconcile the jobs that wait for this job's profile, or for its end, if that has changed."""

@@ -23,7 +23,7 @@ from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.refused_starts import INVALID, REFUSED, NameTakenError, RefusedStarts
 from synergy_operator.edge.work_queue import TryAgain
-from synergy_operator.pods.claim import owned_by
+from synergy_operator.pods.claim import asks_for, owned_by
 from synergy_operator.run.allocation import open_allocation
 from synergy_operator.views.annotations import ANNOTATION_JOB_UID, ANNOTATION_UNGATED_AT
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
@@ -102,8 +102,10 @@ class PodWriter:
         except Conflict as error:
             found = await self._client.get(RESOURCE_CLAIMS, name, job.namespace)
             owners = {one["uid"] for one in found["metadata"].get("ownerReferences") or []}
-            if owner["uid"] in owners:
+            if owner["uid"] in owners and asks_for(found, manifest):
                 return
+            if owner["uid"] in owners:
+                raise NameTakenError(f"ResourceClaim {name} is there and asks for other devices") from error
             if (found["metadata"].get("labels") or {}).get(LABEL_JOB) != job.name:
                 raise NameTakenError(error.message) from error
             raise TryAgain(f"ResourceClaim {name} of an earlier pod is still there") from error

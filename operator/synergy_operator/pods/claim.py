@@ -38,6 +38,24 @@ def selector(uuids: tuple[str, ...]) -> str:
     return f'"uuid" in {own} && {own}.uuid in {json.dumps(list(uuids))}'
 
 
+def asks_for(found: Object, wanted: Object) -> bool:
+    """Whether a ResourceClaim that is there asks for what `wanted` does. Amounts of capacity are not compared: the API
+    server may write them otherwise."""
+
+    def asked(item: Object) -> list[Object]:
+        requests = ((item.get("spec") or {}).get("devices") or {}).get("requests") or []
+        return [one.get("exactly") or {} for one in requests]
+
+    def facts(exactly: Object) -> list[Any]:
+        fields = ("deviceClassName", "allocationMode", "count", "selectors", "adminAccess")
+        return [
+            *(exactly.get(field) for field in fields),
+            sorted((exactly.get("capacity") or {}).get("requests") or {}),
+        ]
+
+    return list(map(facts, asked(found))) == list(map(facts, asked(wanted)))
+
+
 def owned_by(manifest: Object, owner: Object) -> Object:
     """The claim with the pod or Job as its owner: it is deleted with it."""
     reference = {**owner, "controller": True, "blockOwnerDeletion": False}

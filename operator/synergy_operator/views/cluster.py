@@ -10,6 +10,7 @@ from synergy_api.cluster.nodes import Object, is_ready
 from synergy_api.cluster.pool import read_pools, with_devices
 from synergy_api.cluster.pools import NodeCapacity, node_capacities
 from synergy_api.cluster.slices import SliceView
+from synergy_api.names import RESOURCE_GPU
 from synergy_api.parts.queues import Preemption
 from synergy_api.resources.scheduling_policy import Profiling, SchedulingPolicySpec
 
@@ -40,6 +41,19 @@ class ClusterView:
         """The nodes of each GPU type. Types and nodes are sorted by name."""
         kinds = sorted({node.gpu_type for node in self.nodes})
         return {kind: tuple(node for node in self.nodes if node.gpu_type == kind) for kind in kinds}
+
+    @cached_property
+    def types_of_templates(self) -> tuple[str, ...] | None:
+        """The GPU types on which a pod that asks for nvidia.com/gpu has whole GPUs; empty for all, None for none. On
+        other nodes GPUs have another name, are devices of DRA, or are shared."""
+        plain = tuple(
+            kind
+            for kind, nodes in self.by_type.items()
+            if all(node.resource == RESOURCE_GPU and node.replicas == 1 for node in nodes)
+        )
+        if len(plain) == len(self.by_type):
+            return ()
+        return plain or None
 
     def allowed_types(self, wanted: Iterable[str]) -> tuple[str, ...]:
         """The GPU types of the cluster that a job with these `spec.gpuTypes` may use. An empty `wanted` allows all."""

@@ -67,11 +67,18 @@ async def test_a_dry_run_creates_nothing(kube: KubeClient, namespace: str, where
 async def test_a_job_is_held_and_let_go_on(where: dict[str, Any]) -> None:
     job = await asyncio.to_thread(kube_synergy.submit, own_module.doubled, args=[1.0], **where, **OPTIONS)
     again = await asyncio.to_thread(kube_synergy.job, job.name, **where)
-    assert (await asyncio.to_thread(again.why)).reason == "Suspended"
+
+    async def suspended() -> bool:
+        return (await asyncio.to_thread(again.why)).reason == "Suspended"
+
+    async def goes_on() -> bool:
+        return not await suspended()
+
+    await eventually(suspended, seconds=20, what="the job to be held from the start", every=0.1)
     await asyncio.to_thread(again.resume)
-    assert (await asyncio.to_thread(again.why)).reason != "Suspended"
+    await eventually(goes_on, seconds=20, what="the job to go on", every=0.1)
     await asyncio.to_thread(again.suspend)
-    assert (await asyncio.to_thread(again.why)).reason == "Suspended"
+    await eventually(suspended, seconds=20, what="the job to be held", every=0.1)
     assert await asyncio.to_thread(again.logs) == ""
 
 

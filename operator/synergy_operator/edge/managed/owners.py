@@ -16,7 +16,8 @@ from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.managed.writer import RESOURCES, OwnerWriter
 from synergy_operator.edge.trimming import VIEW, trimmed
 from synergy_operator.edge.work_queue import WorkQueue
-from synergy_operator.job.managed.follow import follow_owner
+from synergy_operator.job.managed.follow import NOT_MANAGED, follow_owner
+from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.job import JobView
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.owners.kinds import KINDS
@@ -36,12 +37,14 @@ class Owners:
         client: KubeClient,
         kinds: Iterable[str],
         *,
+        cluster: Callable[[], ClusterView],
         jobs: ObjectCache[JobView],
         events: EventQueue,
         clock: Callable[[], float],
         wake: Callable[[Key], None],
         on_restart: Callable[[str, str], None],
     ) -> None:
+        self._cluster = cluster
         self._jobs = jobs
         self._wake = wake
         self._caches: dict[str, ObjectCache[OwnerView]] = {kind: ObjectCache() for kind in kinds}
@@ -77,6 +80,13 @@ class Owners:
         if view is not None and managed is not None and managed.kind in self._caches:
             self._queue.add((managed.kind, view.namespace, managed.name))
 
+    def cluster_changed(self) -> None:
+        """Nodes or pools came, changed or went."""
+        for cache in self._caches.values():
+            for view in cache:
+                if view.shown == NOT_MANAGED:
+                    self._queue.add((view.kind, view.namespace, view.name))
+
     def _changed(self, kind: str, change: Change) -> None:
         view: OwnerView | None = (change.new or change.old or {}).get(VIEW)
         if view is None:
@@ -93,7 +103,8 @@ class Owners:
         owner = self._caches[kind].get((namespace, name))
         if owner is None:
             return None
-        for action in follow_owner(owner, self._jobs.get((namespace, owner.job))):
+        types = self._cluster().grown.types_of_templates
+        for action in follow_owner(owner, self._jobs.get((namespace, owner.job)), types):
             match action:
                 case SetSuspended():
                     await self.writer.set_suspended(namespace, action)

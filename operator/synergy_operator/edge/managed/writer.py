@@ -15,13 +15,13 @@ from synergy_operator.edge.caches.objects import ObjectCache
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.refused_starts import REFUSED
 from synergy_operator.edge.work_queue import TryAgain
+from synergy_operator.job.managed.follow import NOT_MANAGED
 from synergy_operator.views.owners.kinds import KINDS
 from synergy_operator.views.owners.view import OwnerView, read_owner
 
 RESOURCES: Final = {
     name: Resource(kind.group, kind.version, kind.plural, kind.name, namespaced=True) for name, kind in KINDS.items()
 }
-_BLOCKED: Final = "NotManaged"
 
 
 class OwnerWriter:
@@ -71,7 +71,9 @@ class OwnerWriter:
         if error.code not in REFUSED:
             return
         finding = say(Reason.NOT_MANAGED, object=f"{action.kind} {action.name}", problem=error.message)
-        told = ShowOnOwner(action.kind, action.name, action.uid, _BLOCKED, "Warning", finding.reason, finding.message)
+        told = ShowOnOwner(
+            action.kind, action.name, action.uid, NOT_MANAGED, "Warning", finding.reason, finding.message
+        )
         await self.show(namespace, told)
         raise TryAgain(finding.message) from error
 

@@ -1,15 +1,22 @@
 """The TrainingJob of a managed object."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from synergy_api.amounts import DIMENSIONS
 from synergy_api.names import API_VERSION
 from synergy_operator.views.owners.kinds import KINDS
 from synergy_operator.views.owners.view import OwnerView
 
+MOST_TYPES: Final = 16
+"""GPU types that a TrainingJob can name."""
 
-def training_job(owner: OwnerView) -> dict[str, Any]:
-    """The manifest. The plan gives exactly what the pods ask for, and assumes nothing about how long they train."""
+
+def training_job(owner: OwnerView, gpu_types: Sequence[str] = ()) -> dict[str, Any]:
+    """The manifest. The plan gives exactly what the pods ask for, and assumes nothing about how long they train.
+
+    `gpu_types` are those that it may have; empty for all.
+    """
     kind = KINDS[owner.kind]
     controller = {
         "apiVersion": kind.api_version,
@@ -33,6 +40,8 @@ def training_job(owner: OwnerView) -> dict[str, Any]:
         "managed": {"apiVersion": kind.api_version, "kind": kind.name, "name": owner.name},
         "template": owner.template,
     }
+    if gpu_types:
+        spec["gpuTypes"] = list(gpu_types)[:MOST_TYPES]
     if whole:
         spec["resources"] = {"min": whole, "max": whole}
     priority = (owner.template.get("spec") or {}).get("priorityClassName")

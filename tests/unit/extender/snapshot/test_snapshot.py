@@ -302,6 +302,14 @@ def test_of_a_managed_object_s_pods_one_for_each_rank_is_the_run_s_own(mode: Mod
     assert used(built(forged, mode))[0] == 1
 
 
+def test_a_managed_object_s_pod_gives_no_more_cpu_back_than_the_run_was_given() -> None:
+    managed = {"apiVersion": "batch/v1", "kind": "Job", "name": "own"}
+    given = share("n1", gpus=1, cpu_millis=2000)
+    own = job("own", spec={"managed": managed}, status={"allocation": allocation(given)})
+    pod = read_pod(pod_object("own-a", labels=worker_labels("own"), node="n1", gpus=1, cpu="20"))
+    assert used(built(cluster([node_object("n1")], [own], [pod])))[:2] == (0, 18_000)
+
+
 def test_a_pod_in_a_worker_s_place_gives_no_more_gpus_back_than_the_run_was_given() -> None:
     own = job("own", status={"allocation": allocation(share("n1", gpus=1))})
     state = cluster([node_object("n1")], [own], [worker("own", node="n1", gpus=8)])

@@ -10,6 +10,7 @@ from synergy_operator.edge.caches.objects import ObjectCache
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.managed.owners import Owners, unclaimed
 from synergy_operator.edge.trimming import VIEW
+from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.job import JobView
 from synergy_operator.views.owners.view import read_owner
 
@@ -21,6 +22,7 @@ def owners(woken: Woken, *kinds: str) -> Owners:
     return Owners(
         client,
         kinds,
+        cluster=ClusterView,
         jobs=ObjectCache[JobView](),
         events=EventQueue(asyncio.Event()),
         clock=lambda: 0.0,

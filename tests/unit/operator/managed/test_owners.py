@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from support.operator.managed_world import JOB, ManagedWorld, job_template, managed_job
-from support.operator.objects import Json
+from support.operator.objects import Json, node
 from synergy_api import names
 from synergy_api.reasons import Reason
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.actions import AdoptOwner, MarkOwner, SetSuspended, ShowOnOwner
 from synergy_operator.job.managed.adopt import training_job
 from synergy_operator.job.managed.follow import follow_owner
+from synergy_operator.views.cluster import read_cluster
 from synergy_operator.views.owners.kinds import KINDS
 from synergy_operator.views.owners.view import OwnerView, job_name, read_owner
 
@@ -79,6 +81,33 @@ class TestJob:
         assert len(long) == names.MAX_JOB_NAME
         assert "." not in dotted
         assert job_name("Job", "a-b") != dotted
+
+
+class TestGpuTypes:
+    """The template says nvidia.com/gpu, and no plan can change that."""
+
+    def test_it_gets_types_whose_gpus_have_that_name_and_are_whole(self) -> None:
+        amd = {"nodeSelector": {"of": "amd"}, "gpuType": "MI300X", "devices": {"resource": "amd.com/gpu"}}
+        shared = {"nodeSelector": {"of": "t4"}, "gpuType": "T4", "sharing": {"mode": "MPS", "replicas": 2}}
+        pools = [{"metadata": {"name": name}, "spec": spec} for name, spec in (("amd", amd), ("t4", shared))]
+        plain, other, both = node("plain"), node("other"), node("both")
+        other["metadata"]["labels"]["of"], both["metadata"]["labels"]["of"] = "amd", "t4"
+        other["status"]["allocatable"]["amd.com/gpu"] = "8"
+
+        def types(*nodes: Json) -> tuple[str, ...] | None:
+            return read_cluster(nodes, pools, SchedulingPolicySpec()).types_of_templates
+
+        kind = read_cluster([plain], pools, SchedulingPolicySpec()).nodes[0].gpu_type
+        assert types(plain, other, both) == (kind,)
+        assert types(plain) == types() == ()
+        assert types(other) is None
+        assert training_job(owner(), (kind,))["spec"]["gpuTypes"] == [kind]
+        assert "gpuTypes" not in training_job(owner(), ())["spec"]
+
+    def test_without_any_it_is_told(self) -> None:
+        (shown,) = follow_owner(owner(), None, None)
+        assert isinstance(shown, ShowOnOwner)
+        assert "no node offers whole GPUs by the name nvidia.com/gpu" in shown.message
 
 
 class TestAdoption:

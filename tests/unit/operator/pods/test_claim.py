@@ -117,8 +117,8 @@ def test_a_profile_run_has_a_claim_too() -> None:
 class Server:
     """Keeps what is created; a claim's name may be taken."""
 
-    def __init__(self, taken: Mapping[str, Any] | None = None) -> None:
-        self.taken = taken
+    def __init__(self, taken: Mapping[str, Any] | None = None, spec: Mapping[str, Any] | None = None) -> None:
+        self.taken, self.spec = taken, spec or {}
         self.made: list[tuple[Resource, Mapping[str, Any]]] = []
 
     async def create(self, resource: Resource, body: Mapping[str, Any], _: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Server:
         return {**body, "metadata": {**body["metadata"], **metadata}}
 
     async def get(self, _resource: Resource, name: str, _: str) -> dict[str, Any]:
-        return {"metadata": {"name": name, **(self.taken or {})}}
+        return {"metadata": {"name": name, **(self.taken or {})}, "spec": self.spec}
 
 
 def executor(server: Server, refusals: RefusalLog) -> Executor:
@@ -177,6 +177,18 @@ async def test_a_claim_of_the_name_that_is_another_s_is_not_used(taken: Mapping[
 async def test_a_claim_that_was_made_already_stays() -> None:
     world = on_dra()
     (made,) = claims(world)
-    server = Server({"labels": {}, "ownerReferences": [{"uid": made.uid}]})
+    server = Server({"labels": {}, "ownerReferences": [{"uid": made.uid}]}, made.manifest["spec"])
     await executor(server, RefusalLog()).carry_out(world.view, [made])
     assert server.made == []
+
+
+@pytest.mark.parametrize("more", [{"count": 8}, {"allocationMode": "All"}, {"selectors": []}, {"adminAccess": True}])
+async def test_a_claim_that_a_user_made_for_the_pod_with_more_devices_is_not_used(more: Mapping[str, Any]) -> None:
+    """Whoever may create claims can give one the name and the owner of a worker that still has its gate."""
+    world, refusals = on_dra(), RefusalLog()
+    (made,) = claims(world)
+    (request,) = made.manifest["spec"]["devices"]["requests"]
+    spec = {"devices": {"requests": [{**request, "exactly": {**request["exactly"], **more}}]}}
+    with pytest.raises(TryAgain, match="asks for other devices"):
+        await executor(Server({"ownerReferences": [{"uid": made.uid}]}, spec), refusals).carry_out(world.view, [made])
+    assert refusals.of(world.view.key).run == 1
