@@ -164,13 +164,6 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         None,
         "topologyBandwidth names a label key that is not in topology",
     ),
-    "a pool of DRA that grows": (
-        GPU_POOLS,
-        samples.FULL_POOL,
-        "spec.devices",
-        {"backend": "DRA", "deviceClass": "gpu.nvidia.com"},
-        "a pool with backend DRA cannot grow",
-    ),
     "nodes that fail before they usually come": (
         GPU_POOLS,
         samples.FULL_POOL,
