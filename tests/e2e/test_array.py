@@ -22,6 +22,12 @@ async def test_each_job_of_an_array_has_its_index(
     template["spec"]["containers"][0]["args"] = ["--lr-$(SYNERGY_ARRAY_INDEX)"]
     spec = {"gpus": 1, "steps": 1, "profile": {"mode": "Skip"}, "template": template}
     await submit(kube, namespace, "sweep", **spec, array={"count": 2, "maxParallel": 1})
+
+    async def made() -> bool:
+        jobs = (await kube.list(TRAINING_JOBS, namespace))["items"]
+        return "sweep-0" in {one["metadata"]["name"] for one in jobs}
+
+    await eventually(made, seconds=20, what="the first job of the array")
     await reaches(kube, namespace, "sweep-0", "Running", seconds=60)
     await kube.merge_patch(TRAINING_JOBS, "sweep", {"spec": {"weight": 2}}, namespace)
 
