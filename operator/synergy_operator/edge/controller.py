@@ -118,6 +118,7 @@ class Controller:
             pod_events=self._pod_events,
             events=self._events,
             clock=clock,
+            wake=self._queue.add,
             run_ended=metrics.run_ended,
         )
         follow = partial(Reflector, client, on_restart=metrics.watch_restarted)
@@ -165,8 +166,7 @@ class Controller:
         return self._queue.stuck
 
     async def _discover(self) -> None:
-        """Find out what the API server can do. Without the resize subresource (below 1.33), new sizes wait for the next
-        run."""
+        """Find out what the API server can do. Below 1.33 it resizes no pods: new sizes wait for the next run."""
         self._resizable = await self._client.serves(PODS, "resize")
         if not self._resizable:
             _LOG.warning("the API server cannot resize pods: CPU and memory of a run do not change until it ends")

@@ -50,6 +50,7 @@ from synergy_operator.pods.service_owner import Holder, holder
 from synergy_operator.run.allocation import open_allocation
 from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.metadata import Key
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.pod_events import PodWarning
 
@@ -73,10 +74,12 @@ class Executor:
         events: EventQueue,
         owners: OwnerWriter,
         clock: Callable[[], float],
+        wake: Callable[[Key], None],
         steady: Callable[[], float] = time.monotonic,
         run_ended: Callable[[str, str, float], None] | None = None,
     ) -> None:
-        """`run_ended` is called with purpose, outcome and GPU-seconds of each run whose accounting is closed."""
+        """`run_ended` is called with purpose, outcome and GPU-seconds of each run whose accounting is closed, `wake` with
+        each job that must be looked at again."""
         self._run_ended = run_ended or (lambda purpose, outcome, gpu_seconds: None)
         self._client = client
         self._events = events
@@ -85,7 +88,7 @@ class Executor:
         self._pod_writer = PodWriter(
             client, pods=pods, batch_jobs=batch_jobs, refusals=refusals, refused=self._refused, clock=clock
         )
-        self._members = MemberWriter(client, jobs, refusals, clock)
+        self._members = MemberWriter(client, jobs, refusals, clock, wake)
         self._pod_events = pod_events
         self._clock = clock
         self._reported_refused: dict[tuple[str, str], str] = {}

@@ -10,19 +10,30 @@ from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.refused_starts import REFUSED
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.metadata import Key, Object
 from synergy_operator.views.refusals import RefusedMember
 
 
 class MemberWriter:
-    """A refusal, for example by a quota, is recorded for the array. The other members go on."""
+    """A refusal, for example by a quota, is recorded for the array. The other members go on.
+
+    `wake` is called with each member that is new or changed: the watch brings the version that the answer has brought
+    already, which is no news.
+    """
 
     def __init__(
-        self, client: KubeClient, jobs: ObjectCache[JobView], refusals: RefusalLog, clock: Callable[[], float]
+        self,
+        client: KubeClient,
+        jobs: ObjectCache[JobView],
+        refusals: RefusalLog,
+        clock: Callable[[], float],
+        wake: Callable[[Key], None],
     ) -> None:
         self._client = client
         self._jobs = jobs
         self._refusals = refusals
         self._clock = clock
+        self._wake = wake
 
     async def create(self, array: JobView, action: CreateMember) -> None:
         """Create a member. Errors that may pass are raised."""
@@ -37,7 +48,7 @@ class MemberWriter:
             self._refuse(array, f"TrainingJob {name}: {error.message}")
         else:
             self._refusals.refuse_member(array.key, None)
-            self._jobs.keep(read_job(answer))
+            self._keep(answer)
 
     async def change(self, array: JobView, action: ChangeMember) -> None:
         """Change a member that still is the same object. Raises TryAgain if it is not."""
@@ -53,7 +64,12 @@ class MemberWriter:
             self._refuse(array, f"TrainingJob {action.name}: {error.message}", changed=action.name)
         else:
             self._changed(array, action.name)
-            self._jobs.keep(read_job(answer))
+            self._keep(answer)
+
+    def _keep(self, answer: Object) -> None:
+        view = read_job(answer)
+        self._jobs.keep(view)
+        self._wake(view.key)
 
     def _refuse(self, array: JobView, message: str, *, changed: str = "") -> None:
         self._refusals.refuse_member(array.key, RefusedMember(message, self._clock(), changed))

@@ -53,6 +53,7 @@ def executor(server: Server, pods: OwnedCache[PodView]) -> Executor:
         batch_jobs=OwnedCache(),
         clock=lambda: 0.0,
         owners=no_owners(server),
+        wake=lambda _: None,
         **vars(parts),
     )
 

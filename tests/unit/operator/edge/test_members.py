@@ -21,6 +21,7 @@ from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.pods.members import member_manifest
 from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.metadata import Key
 
 ARRAY = read_job(job_manifest("sweep", array={"count": 2}))
 
@@ -51,9 +52,12 @@ class Desk:
 
     def __init__(self, server: Server) -> None:
         self.refusals, self.jobs = RefusalLog(), ObjectCache[JobView]()
+        self.woken: list[Key] = []
         parts = SimpleNamespace(refusals=self.refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
         kept = SimpleNamespace(jobs=self.jobs, pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())
-        self.executor = Executor(server, clock=lambda: 7.0, owners=no_owners(server), **vars(kept), **vars(parts))  # type: ignore[arg-type]
+        self.executor = Executor(
+            server, clock=lambda: 7.0, owners=no_owners(server), wake=self.woken.append, **vars(kept), **vars(parts)
+        )  # type: ignore[arg-type]
 
     @property
     def refused(self) -> str:
@@ -76,6 +80,7 @@ async def test_a_member_that_is_made_is_known_at_once_and_clears_a_refusal() -> 
     member = desk.jobs.get((ARRAY.namespace, "sweep-1"))
     assert member is not None
     assert (member.index, member.array_uid) == (1, ARRAY.uid)
+    assert desk.woken == [(ARRAY.namespace, "sweep-1")], "the watch brings nothing newer of it"
 
 
 async def test_a_name_that_somebody_has_is_told() -> None:
@@ -100,7 +105,9 @@ async def test_a_member_that_is_another_object_now_is_looked_at_again(error: Api
 
 async def test_a_change_names_the_object_and_a_refused_one_is_told() -> None:
     server = Server()
-    await Desk(server).executor.carry_out(ARRAY, [ChangeMember("sweep-0", "u", {"suspend": True})])
+    desk = Desk(server)
+    await desk.executor.carry_out(ARRAY, [ChangeMember("sweep-0", "u", {"suspend": True})])
+    assert desk.woken == [(ARRAY.namespace, "sweep-0")]
     assert server.patched == [("sweep-0", {"metadata": {"uid": "u"}, "spec": {"suspend": True}})]
     server = Server(ApiError(422, "Invalid", "weight: too high"))
     desk = Desk(server)

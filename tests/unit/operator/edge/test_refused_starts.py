@@ -73,6 +73,7 @@ class Edge:
             events=queue or EventQueue(asyncio.Event()),
             clock=lambda: 0.0,
             owners=no_owners(server),
+            wake=lambda _: None,
             steady=lambda: self.now,
         )
 

@@ -47,7 +47,9 @@ class Desk:
         self.refusals, self.pods, self.batch_jobs = RefusalLog(), OwnedCache[Any](), OwnedCache[Any]()
         parts = SimpleNamespace(refusals=self.refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
         kept = SimpleNamespace(jobs=ObjectCache(), pods=self.pods, batch_jobs=self.batch_jobs)
-        self.executor = Executor(server, clock=lambda: 0.0, owners=no_owners(server), **vars(kept), **vars(parts))
+        self.executor = Executor(
+            server, clock=lambda: 0.0, owners=no_owners(server), wake=lambda _: None, **vars(kept), **vars(parts)
+        )
 
     def known(self, world: World) -> list[str]:
         return [item.name for cache in (self.pods, self.batch_jobs) for item in cache.of_job(world.view.key)]

@@ -135,7 +135,9 @@ class Server:
 def executor(server: Server, refusals: RefusalLog) -> Executor:
     parts = SimpleNamespace(refusals=refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
     kept = SimpleNamespace(jobs=ObjectCache(), pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())
-    return Executor(server, clock=lambda: 0.0, owners=no_owners(server), **vars(kept), **vars(parts))  # type: ignore[arg-type]
+    return Executor(
+        server, clock=lambda: 0.0, owners=no_owners(server), wake=lambda _: None, **vars(kept), **vars(parts)
+    )  # type: ignore[arg-type]
 
 
 async def test_a_claim_goes_with_its_pod() -> None:
