@@ -78,8 +78,10 @@ class Executor:
         steady: Callable[[], float] = time.monotonic,
         run_ended: Callable[[str, str, float], None] | None = None,
     ) -> None:
-        """`run_ended` is called with purpose, outcome and GPU-seconds of each run whose accounting is closed, `wake` with
-        each job that must be looked at again."""
+        """`run_ended` is called with purpose, outcome and GPU-seconds of each run whose accounting is closed.
+
+        `wake` is called with each job that must be looked at again.
+        """
         self._run_ended = run_ended or (lambda purpose, outcome, gpu_seconds: None)
         self._client = client
         self._events = events
