@@ -212,8 +212,14 @@ def test_every_estimate_is_of_a_type_that_the_job_names_and_has_no_matrix_for(
         assert one.gpu_type in jobs[one.job].gpu_types
         assert one.gpu_type not in jobs[one.job].profiles
         assert one.gpu_type not in jobs[one.job].measured
-        reference = jobs[one.reference]
-        assert one.gpu_type in reference.profiles.keys() | reference.measured.keys()
+        if one.reference:
+            reference = jobs[one.reference]
+            assert one.gpu_type in reference.profiles.keys() | reference.measured.keys()
+        else:  # what it came from is gone, and the job runs by it
+            running = jobs[one.job].running
+            assert running is not None
+            assert running.estimated
+            assert running.gpu_type == one.gpu_type
     for allocation in result.allocations:
         if allocation.estimated:
             assert (allocation.job, allocation.gpu_type) in {(one.job, one.gpu_type) for one in result.estimates}
