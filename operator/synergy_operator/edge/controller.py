@@ -28,7 +28,7 @@ from synergy_kube.resources import (
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
 from synergy_operator.edge.caches.dependents import Dependents
-from synergy_operator.edge.caches.members import members_of
+from synergy_operator.edge.caches.members import MemberPhases, members_of
 from synergy_operator.edge.caches.objects import ObjectCache, Owned, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.policy import PolicyReader
@@ -87,6 +87,7 @@ class Controller:
         self._candidates = ProfileCandidates()
         self._references = ReferenceJobs()
         self._dependents = Dependents()
+        self._member_phases = MemberPhases()
         self._waiting_turns = WaitingTurns()
         self._client = client
         self._cluster = ClusterView()
@@ -231,16 +232,11 @@ class Controller:
         """A TrainingJob was created, changed or deleted. A job that does not parse keeps the last view."""
         if change.new is None:
             self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
-            gone: JobView | None = (change.old or {}).get(VIEW)
-            if gone is not None and gone.array:
-                self._queue.add((gone.namespace, gone.array))
         else:
             view: JobView | None = change.new.get(VIEW)
             before = self._jobs.get(change.key)
             if view is not None and self._jobs.keep(view) and not only_progress(before, view):
                 self._queue.add(change.key)
-                if view.array and (before is None or before.status.phase != view.status.phase):
-                    self._queue.add((view.namespace, view.array))
         self._update_indexes(change.key)
         self._owners.job_changed((change.new or change.old or {}).get(VIEW))
 
@@ -285,8 +281,11 @@ class Controller:
             self._owners.cluster_changed()
 
     def _update_indexes(self, key: Key) -> None:
-        """Reconcile the jobs that wait for this job's profile, or for its end, if that has changed."""
+        """Reconcile its array, and the jobs that wait for this job's profile or its end, if that has changed."""
         self._references.update(key, self._jobs.get(key))
+        array = self._member_phases.update(key, self._jobs.get(key))
+        if array is not None:
+            self._queue.add(array)
         for fingerprint in self._candidates.update(key, self._jobs.get(key)):
             self._requeue(fingerprint)
         for dependent in self._dependents.update(key, self._jobs.get(key)):
