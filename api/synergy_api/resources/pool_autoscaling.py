@@ -1,4 +1,4 @@
-"""How a GPUPool grows: what its new nodes are like, how many there may be, and who is asked for them."""
+"""How a GPUPool grows: the shape of its new nodes, how many it may have, and the ProvisioningRequest class."""
 
 from typing import Annotated, Any, Literal
 

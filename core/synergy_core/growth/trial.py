@@ -18,7 +18,7 @@ class NewNode:
     group: NodeGroup
     node: Node
     promise: str = ""
-    """The promise that it is part of; empty: nobody has asked for it yet."""
+    """The promise that it is part of; empty if it is not asked for yet."""
     at: float = 0.0
     """When it is expected."""
 

@@ -1,4 +1,4 @@
-"""Which devices a run gets on nodes with DRA: its claims name them, so partners are on one GPU whoever comes first."""
+"""Which devices a run gets on nodes with DRA. Its claims name them, so partners share a GPU in any order of binding."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

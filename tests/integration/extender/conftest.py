@@ -3,16 +3,15 @@
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.extender.world import Operator, Replica, replica, scheduler, without_the_product
+from support.extender.world import Operator, Replica, policy_of_5_s, replica, scheduler, without_the_product
 from support.waiting import eventually
 from synergy_devcluster.control_plane.pki import Authority
-from synergy_kube import KubeClient, NotFound
+from synergy_kube import KubeClient
 from synergy_kube.resources import NAMESPACES, SCHEDULING_POLICIES
 
 
@@ -25,20 +24,10 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest_asyncio.fixture(scope="package")
-async def policy_of_5_s(kube: KubeClient, custom_resources: None) -> AsyncIterator[None]:
-    """Rounds of 5 s, first in, first out; what stood before is put back."""
-    spec = {"policy": "fifo", "mechanism": "tune", "roundSeconds": 5}
-    before: dict[str, Any] | None = None
-    try:
-        before = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
-        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": spec})
-    except NotFound:
-        await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": "default"}, "spec": spec})
-    yield
-    if before is None:
-        await kube.delete(SCHEDULING_POLICIES, "default")
-    else:
-        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": before})
+async def five_second_rounds(kube: KubeClient, custom_resources: None) -> AsyncIterator[None]:
+    """Rounds of 5 s, first in, first out."""
+    async with policy_of_5_s(kube):
+        yield
 
 
 @pytest_asyncio.fixture(scope="package")
@@ -54,7 +43,7 @@ async def home(kube: KubeClient) -> AsyncIterator[str]:
 async def extender(
     devcluster: synergy_devcluster.Cluster,
     kube: KubeClient,
-    policy_of_5_s: None,
+    five_second_rounds: None,
     home: str,
     authority: Authority,
 ) -> AsyncIterator[Replica]:

@@ -21,7 +21,7 @@ Switch = Callable[..., Awaitable[None]]
 
 
 @pytest_asyncio.fixture
-async def switch(kube: KubeClient, policy_of_5_s: None) -> AsyncIterator[Switch]:
+async def switch(kube: KubeClient, five_second_rounds: None) -> AsyncIterator[Switch]:
     """Change the policy, and wait until its status says that plans follow it."""
 
     async def to(**spec: Any) -> None:

@@ -5,40 +5,29 @@ kube-scheduler that asks it. Kubernetes' own controllers run in the devcluster.
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
 import yaml
 
 import synergy_devcluster
-from support.extender.world import replica, scheduler, without_the_product
+from support.extender.world import policy_of_5_s, replica, scheduler, without_the_product
 from support.on_cluster.namespaces import fresh_namespace
 from support.on_cluster.service_account import kubeconfig_of
 from support.operator.stage import OperatorProcess, running_operator
 from support.programs import run
 from synergy_devcluster.control_plane.pki import Authority
-from synergy_kube import KubeClient, NotFound
-from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES
+from synergy_kube import KubeClient
+from synergy_kube.resources import GPU_POOLS
 
 KINDS = "Job,JobSet,PyTorchJob,TrainJob"
-POLICY = {"policy": "fifo", "mechanism": "tune", "roundSeconds": 5}
 
 
 @pytest_asyncio.fixture(scope="package")
-async def policy_of_5_s(kube: KubeClient, custom_resources: None) -> AsyncIterator[None]:
-    """Rounds of 5 s, first in, first out; what stood before is put back."""
-    before: dict[str, Any] | None = None
-    try:
-        before = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
-        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": POLICY})
-    except NotFound:
-        await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": "default"}, "spec": POLICY})
-    yield
-    if before is None:
-        await kube.delete(SCHEDULING_POLICIES, "default")
-    else:
-        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": before})
+async def five_second_rounds(kube: KubeClient, custom_resources: None) -> AsyncIterator[None]:
+    """Rounds of 5 s, first in, first out."""
+    async with policy_of_5_s(kube):
+        yield
 
 
 @pytest_asyncio.fixture(scope="package")
@@ -62,7 +51,7 @@ async def rights(
 async def scheduling(
     devcluster: synergy_devcluster.Cluster,
     kube: KubeClient,
-    policy_of_5_s: None,
+    five_second_rounds: None,
     rights: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[OperatorProcess]:

@@ -19,7 +19,7 @@ from synergy_extender.app import Extender
 from synergy_extender.config import Settings
 from synergy_extender.leader import Timing
 from synergy_kube import KubeClient, NotFound
-from synergy_kube.resources import DEPLOYMENTS, PODS, TRAINING_JOBS, Resource
+from synergy_kube.resources import DEPLOYMENTS, PODS, SCHEDULING_POLICIES, TRAINING_JOBS, Resource
 
 Object = dict[str, Any]
 QUICK = Timing(lease_s=3.0, renew_s=2.0, retry_s=0.3)
@@ -77,6 +77,23 @@ async def replica(
         finally:
             extender.stop()
             await asyncio.wait_for(running, 30)
+
+
+@asynccontextmanager
+async def policy_of_5_s(kube: KubeClient) -> AsyncIterator[None]:
+    """Rounds of 5 s, first in, first out; what stood before is put back."""
+    spec = {"policy": "fifo", "mechanism": "tune", "roundSeconds": 5}
+    before: Object | None = None
+    try:
+        before = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
+        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": spec})
+    except NotFound:
+        await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": "default"}, "spec": spec})
+    yield
+    if before is None:
+        await kube.delete(SCHEDULING_POLICIES, "default")
+    else:
+        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": before})
 
 
 def scheduler_configuration(kubeconfig: Path, authority: Authority, port: int) -> Object:

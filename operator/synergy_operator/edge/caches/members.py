@@ -14,7 +14,7 @@ def members_of(job: JobView, jobs: ObjectCache[JobView]) -> tuple[JobView, ...]:
 
 
 class MemberPhases:
-    """The phase in which each member was seen last, whoever has written it."""
+    """The last known phase of each member, from the watch or from an answer to a write of the operator."""
 
     def __init__(self) -> None:
         self._seen: dict[Key, tuple[Key, str]] = {}

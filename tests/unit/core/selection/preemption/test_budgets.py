@@ -134,7 +134,7 @@ def test_a_tenants_budget_is_spent_for_guarantees_first(policy: str) -> None:
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 def test_a_budget_is_not_spent_on_the_wrong_gpu_type(mechanism: str) -> None:
-    """The lowest job in the queue runs on a type that nobody is guaranteed."""
+    """The lowest job in the queue runs on a type of which no tenant has a guarantee."""
     place = holding("t4", ("t", 1, 3, 60), gpu_type="T4")
     on_t4 = job("t4", tenant="guest", arrival_s=9.0, gpu_types=("T4",), running=place)
     jobs = (_runs("v100", tenant="guest"), on_t4, job("owns", tenant="owner", arrival_s=20.0, gpu_types=("V100",)))
