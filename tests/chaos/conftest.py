@@ -1,5 +1,6 @@
 """A devcluster of the harness's own size, and on it all that is under test."""
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -10,6 +11,12 @@ import synergy_devcluster
 from chaos.stage import Stage, stage
 from chaos.workload import FAKE_NODES
 from synergy_kube import KubeClient
+
+
+@pytest.fixture(autouse=True)
+def told(caplog: pytest.LogCaptureFixture) -> None:
+    """A failure shows what happened before it, and when."""
+    caplog.set_level(logging.INFO, logger="chaos")
 
 
 @pytest.fixture(scope="session")

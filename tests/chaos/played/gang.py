@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -11,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from chaos.observer.book import BY_ITSELF, CLOCK, CLOCK_SECONDS, SLOW_SAVE, Book, Run
+from chaos.played.hearing import Answers, HeardDeparture, ReachedClient
 from chaos.played.kubelet import Kubelet
 from synergy_api.names import EXIT_YIELDED
 from synergy_job.checkpoints.fence import Fence
-from synergy_job.departure import Departure
 from synergy_job.environment import LeaseAccess
-from synergy_job.lease.client import LeaseAnswer, LeaseClient, LeaseError, Report
+from synergy_job.lease.client import Report
 from synergy_job.lease.reporter import Reporter
 
 RATE = 10.0
@@ -30,12 +31,15 @@ _LONGEST_TICK_SECONDS = 0.3
 """A machine that stalls trains no further meanwhile."""
 _EARLY_SECONDS = 1.0
 """How much before its lease's end a worker may leave: status times are whole seconds at worst."""
+_REPORT_SECONDS = 2.5
+"""How often a worker reports at the least: rounds are of 10 s, and each has four reports."""
 _SLOW_SAVES = 2
 _SURE_SECONDS = 25.0
 """A checkpoint of which nobody knows how long it takes is waited for at least so long after the lease: 30 s are
 promised, of which some go by until the worker has heard that it has to leave."""
 
 Object = Mapping[str, Any]
+_LOG = logging.getLogger("chaos")
 
 
 class Training:
@@ -116,7 +120,8 @@ class Gang:
         self._around = around
         self._book = around.book
         self._kubelet = around.kubelet
-        self._departure = _Departure()
+        self._departure = HeardDeparture()
+        self._answers = Answers()
         self._task: asyncio.Task[None] | None = None
         self._broken = ""
         self._fence: Fence | None = None
@@ -166,10 +171,24 @@ class Gang:
 
     def cut_short(self, rank: int) -> None:
         """A worker was killed while it wrote its checkpoint. That may be where a fault or a user ended the run, or
-        where the checkpoint takes longer than anybody could know; else steps are lost that should not be."""
-        if why := self._book.why_ended(self.run) or (SLOW_SAVE if self._unknown else ""):
+        where the checkpoint takes longer than anybody could know, or where no answer got through to the worker around
+        the end of its lease, so that it began to save late; else steps are lost that should not be."""
+        told_late = "it could not hear in time that it had to leave" if self._told_late() else ""
+        if why := self._book.why_ended(self.run) or (SLOW_SAVE if self._unknown else "") or told_late:
             self._book.hurt(self.run, why)
+        else:
+            _LOG.warning("%s run %d is killed while it saves: %s", *self.run, self._last_words())
         self.loses(f"worker {rank} was killed while it wrote its checkpoint")
+
+    def _told_late(self) -> bool:
+        """Whether it heard of its leaving only after its lease, because no answer came since shortly before that."""
+        end, told, heard = self._book.leases.get(self.run), self._departure.told_at, self._answers.trains_on_at
+        return end is not None and (told is None or told > end) and heard < end - _EARLY_SECONDS - _REPORT_SECONDS
+
+    def _last_words(self) -> str:
+        saves, end = self._book.saves.get(self.run[0], 0.0), self._book.leases.get(self.run)
+        told, heard = self._departure.told_at, self._answers.trains_on_at
+        return f"known to save for {saves} s, lease until {end}, told at {told}, last told to train on at {heard}"
 
     @property
     def can_live_cut_off(self) -> bool:
@@ -292,7 +311,7 @@ class Gang:
         env = environment(pod)
         access = LeaseAccess(env["SYNERGY_EXTENDER_URL"], str(file), env["SYNERGY_CA_CERT"])
         self._fence = Fence(float(env["SYNERGY_FENCE_SECONDS"]))
-        client = _CutOff(access, self.reachable.is_set)
+        client = ReachedClient(access, self.reachable.is_set, self._answers)
         return Reporter(client, self._departure, self._progress(), fence=self._fence)
 
     def _progress(self) -> Callable[[bool], Report]:
@@ -303,41 +322,6 @@ class Gang:
             return Report(step, training.checkpoint, RATE, (), done, save_seconds=self._save_seconds)
 
         return progress
-
-
-class _CutOff(LeaseClient):
-    """Reports from a node that can be cut off."""
-
-    def __init__(self, access: LeaseAccess, reachable: Callable[[], bool]) -> None:
-        super().__init__(access)
-        self._reachable = reachable
-
-    def send(self, report: Report) -> LeaseAnswer:
-        """No report, and no answer, gets through a cut."""
-        if not self._reachable():
-            raise LeaseError("no route to host")
-        answer = super().send(report)
-        if not self._reachable():
-            raise LeaseError("the connection was lost")
-        return answer
-
-
-class _Departure(Departure):
-    """Remembers when (in Unix seconds) the lease endpoint first wanted the worker to leave."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.told_by_lease: float | None = None
-
-    def request(self, in_s: float = 0.0) -> None:
-        """What the library's reporter calls."""
-        if self.told_by_lease is None:
-            self.told_by_lease = time.time() + in_s
-        super().request(in_s)
-
-    def terminate(self) -> None:
-        """SIGTERM."""
-        super().request(0.0)
 
 
 def environment(pod: Object) -> dict[str, str]:

@@ -13,7 +13,8 @@ import pytest_asyncio
 from chaos.observer.book import BY_ITSELF, SLOW_SAVE, Book
 from chaos.observer.uptime import Uptime
 from chaos.observer.watchman import Watchman
-from chaos.played.gang import Around, Gang, Training, _CutOff
+from chaos.played.gang import Around, Gang, Training
+from chaos.played.hearing import Answers, ReachedClient
 from chaos.played.kubelet import Kubelet
 from chaos.played.player import Player
 from support.api_server.told_client import ToldClient
@@ -99,6 +100,25 @@ async def test_who_may_be_killed_in_the_midst_of_a_save(
     assert bool(book.broken) == (not hurt)
 
 
+@pytest.mark.parametrize(
+    ("told", "heard", "excused"),  # seconds from the end of the lease: told to leave, last told to train on
+    [(9.0, -8.0, True), (9.0, -2.0, False), (-1.0, -8.0, False), (None, -8.0, True), (None, 2.0, False)],
+)
+async def test_only_who_heard_nobody_around_its_leases_end_may_save_late(
+    gang: Gang, training: Training, told: float | None, heard: float, *, excused: bool
+) -> None:
+    end = time.time() - 30.0
+    gang._book.leases[RUN] = end
+    gang._departure.told_at = None if told is None else end + told
+    gang._answers.trains_on_at = end + heard
+    training.slows(20.0)
+    saved = asyncio.create_task(gang._save(1, "yielded"))
+    await asyncio.sleep(0)
+    gang.cut_short(0)
+    await saved
+    assert bool(gang._book.why_hurt(RUN)) == excused
+
+
 async def test_a_checkpoint_that_is_not_cut_short_tells_how_long_it_took(gang: Gang, training: Training) -> None:
     training.slows(0.05)
     await gang._save(1, "")
@@ -128,7 +148,7 @@ def test_neither_report_nor_answer_gets_through_a_cut(monkeypatch: pytest.Monkey
         return LeaseAnswer(leave=False, yield_in_s=0.0, next_report_s=1.0)
 
     monkeypatch.setattr(LeaseClient, "send", send)
-    client = _CutOff(LeaseAccess("https://extender", "token", ""), lambda: reachable[0])
+    client = ReachedClient(LeaseAccess("https://extender", "token", ""), lambda: reachable[0], Answers())
     with pytest.raises(LeaseError):
         client.send(Report(1, 0, 1.0))
     assert len(sent) == (when == "meanwhile")
