@@ -8,7 +8,6 @@ import pytest
 import synergy_devcluster
 from synergy_cli.product import install
 
-
 _FOUND = pytest.StashKey[tuple[pytest.Item, ...]]()
 
 

@@ -2,11 +2,12 @@
 `support.on_cluster.job_controllers` plays their part, which makes pods while an object is not suspended.
 """
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from support.on_cluster.job_controllers import JOB_SETS, PYTORCH_JOBS, TRAIN_JOBS, controller, defined
+from support.on_cluster.job_controllers import JOB_SETS, PYTORCH_JOBS, TRAIN_JOBS, controller, defined, served
 from support.on_cluster.jobs import appears, reaches
 from support.waiting import eventually
 from synergy_api import names
@@ -70,11 +71,8 @@ async def test_an_object_is_followed_once_its_kind_is_there(kube: KubeClient, na
         "annotations": {names.ANNOTATION_PREEMPTIBLE: "true"},
     }
     async with defined(kube, resource):
-
-        async def created() -> Json:
-            return await kube.create(resource, {"metadata": metadata, "spec": spec}, namespace)
-
-        await eventually(_tolerant(created), seconds=60, what=f"{kind} to be served")
+        create = partial(kube.create, resource, {"metadata": metadata, "spec": spec}, namespace)
+        await eventually(partial(served, create), seconds=60, what=f"{kind} to be served")
         async with controller(kube, resource, namespace, "train"):
             job = f"{kind.lower()}-train"
             await appears(kube, namespace, job, seconds=60)
@@ -90,22 +88,7 @@ async def test_an_object_is_followed_once_its_kind_is_there(kube: KubeClient, na
             assert done["status"]["service"]["last"]["reason"].startswith("OwnerSucceeded")
 
             async def shown() -> bool:
-                item = await kube.get(resource, "train", namespace)
-                return bool(item["metadata"]["annotations"].get(names.ANNOTATION_STATUS) == "Succeeded")
+                item = await served(partial(kube.get, resource, "train", namespace))
+                return item is not None and item["metadata"]["annotations"].get(names.ANNOTATION_STATUS) == "Succeeded"
 
             await eventually(shown, seconds=60, what="the annotation")
-
-
-def _tolerant(create: Any) -> Any:
-    """None while the API server does not serve the kind yet."""
-
-    async def tried() -> Json | None:
-        try:
-            made: Json = await create()
-        except Exception as error:
-            if getattr(error, "code", 404) == 404:
-                return None
-            raise
-        return made
-
-    return tried

@@ -7,12 +7,14 @@ published names, and schemas that keep every field.
 """
 
 import asyncio
+import contextlib
 import copy
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
-from synergy_kube import KubeClient, NotFound, Resource
+from synergy_kube import ApiError, KubeClient, NotFound, Resource
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS
 
 Json = dict[str, Any]
@@ -54,13 +56,14 @@ async def defined(kube: KubeClient, resource: Resource) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def controller(kube: KubeClient, resource: Resource, namespace: str, name: str) -> AsyncIterator[None]:
-    """The controller of one object runs meanwhile."""
+    """The controller of one object runs meanwhile. An error of its own fails the test."""
     task = asyncio.create_task(_control(kube, resource, namespace, name))
     try:
         yield
     finally:
         task.cancel()
-        await asyncio.wait({task})
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 def templates(kind: str, spec: Json) -> list[Json]:
@@ -82,10 +85,26 @@ def templates(kind: str, spec: Json) -> list[Json]:
             return [{"metadata": override["metadata"], "spec": pod} for _ in range(trainer["numNodes"])]
 
 
+async def served(call: Callable[[], Awaitable[Json]]) -> Json | None:
+    """The answer of a call for a kind that has just been defined, None while the API server is not ready for it.
+
+    It answers 404 before it serves the kind, and 429 and 503 while it makes the store of it, which it may make anew.
+    """
+    try:
+        return await call()
+    except ApiError as error:
+        if error.code not in (404, 429, 503):
+            raise
+        return None
+
+
 async def _control(kube: KubeClient, resource: Resource, namespace: str, name: str) -> None:
     made = 0
     while True:
-        item = await kube.get(resource, name, namespace)
+        item = await served(partial(kube.get, resource, name, namespace))
+        if item is None:
+            await asyncio.sleep(_LOOK_S)
+            continue
         spec = item["spec"]
         pods = [pod for pod in (await kube.list(PODS, namespace))["items"] if _belongs(pod, item)]
         done = sum(pod["status"]["phase"] == "Succeeded" for pod in pods)
