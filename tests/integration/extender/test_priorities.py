@@ -3,9 +3,7 @@
 A GPU type of its own on one fake node of 8 GPUs, so that one job fills it.
 """
 
-import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,9 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.extender.world import TOLERATIONS, Replica
-from support.operator.stage import Stage, running_operator, template
+from support.extender.team import Team, ask
+from support.extender.world import Replica
+from support.operator.stage import running_operator
 from support.waiting import eventually
 from synergy_api.cluster.priority_classes import URGENT
 from synergy_kube import KubeClient
@@ -29,30 +28,12 @@ NODE = "fake-v100-023"
 CLASSES = {"prio-low": (100, {}), "prio-high": (500, {}), "prio-now": (900, {URGENT: "true"})}
 
 
-class Team(Stage):
-    """A namespace with jobs that each want all GPUs of the scarce type."""
+class Ranked(Team):
+    """Jobs that each want all GPUs of the scarce type."""
 
-    async def wants(self, name: str, priority_class: str = "", **spec: Any) -> None:
+    async def wants_all(self, name: str, priority_class: str) -> None:
         """Submit a job."""
-        made = template(run_seconds="3600")
-        made["spec"] |= {"tolerations": TOLERATIONS, "terminationGracePeriodSeconds": 0}
-        given = {"gpus": 8, "preemption": "Signal", "gpuTypes": [SCARCE], "template": made, **spec}
-        await self.submit(name, **given, **({"priorityClassName": priority_class} if priority_class else {}))
-
-    async def status(self, name: str) -> Json:
-        """The job's status now."""
-        found: Json = (await self.job(name)).get("status") or {}
-        return found
-
-    async def runs(self, name: str, seconds: float = 90) -> Json:
-        """The job's status once its workers run."""
-
-        async def there() -> Json | None:
-            status = await self.status(name)
-            running = status.get("phase") == "Running" and (status.get("service") or {}).get("runningSince")
-            return status if running else None
-
-        return await eventually(there, seconds=seconds, what=f"{self.namespace}/{name} to run", every=0.1)
+        await self.wants(name, 8, SCARCE, priorityClassName=priority_class)
 
     async def ended_by(self, name: str, rule: str) -> Json:
         """The newest preemption of the job, once it is by this rule."""
@@ -89,39 +70,28 @@ async def real_operator(
 
 
 @pytest_asyncio.fixture
-async def team(kube: KubeClient, namespace: str, real_operator: None) -> AsyncIterator[Team]:
+async def team(kube: KubeClient, namespace: str, real_operator: None) -> AsyncIterator[Ranked]:
     """A namespace of a Tenant that may use all of the classes. No run is protected by its cost."""
     spec = {"namespaces": [namespace], "caps": {"maxPriority": 1000}}
     await kube.create(TENANTS, {"metadata": {"name": namespace}, "spec": spec})
     await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": {"preemption": {"payback": 0}}})
-    yield Team(kube, namespace)
+    yield Ranked(kube, namespace)
     await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": {"preemption": None}})
     await kube.delete(TENANTS, namespace)
 
 
-async def ask(cluster: synergy_devcluster.Cluster, *words: str) -> str:
-    """What `kubectl synergy` answers an administrator."""
-    program = Path(sys.executable).with_name("kube-synergy")
-    process = await asyncio.create_subprocess_exec(
-        program, *words, "--kubeconfig", cluster.kubeconfig, stdout=asyncio.subprocess.PIPE
-    )
-    output, _ = await process.communicate()
-    assert process.returncode == 0
-    return output.decode()
-
-
 async def test_an_urgent_job_preempts_at_once_and_a_job_of_a_higher_class_waits_for_the_rounds_end(
-    team: Team, rounds_of_an_hour: None, devcluster: synergy_devcluster.Cluster
+    team: Ranked, rounds_of_an_hour: None, devcluster: synergy_devcluster.Cluster
 ) -> None:
-    await team.wants("low", "prio-low")
+    await team.wants_all("low", "prio-low")
     await team.runs("low")
-    await team.wants("high", "prio-high")
+    await team.wants_all("high", "prio-high")
 
     async def waits() -> Json | None:
         return (await team.status("high")).get("queue")
 
     await eventually(waits, seconds=30, what="high to wait", every=0.1)
-    await team.wants("now", "prio-now")
+    await team.wants_all("now", "prio-now")
     await team.runs("now")
     record = await team.ended_by("low", "Urgent")
     assert record["by"] == [f"{team.namespace}/now"]
@@ -139,21 +109,21 @@ async def test_an_urgent_job_preempts_at_once_and_a_job_of_a_higher_class_waits_
 
 
 async def test_a_higher_class_preempts_at_a_rounds_end_until_the_budget_is_spent(
-    team: Team, kube: KubeClient, extender: Replica
+    team: Ranked, kube: KubeClient, extender: Replica
 ) -> None:
     budget = {"preemption": {"payback": 0, "maxPerHour": 1}}
     await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": budget})
-    await team.wants("low", "prio-low")
+    await team.wants_all("low", "prio-low")
     await team.runs("low")
-    await team.wants("high", "prio-high")
+    await team.wants_all("high", "prio-high")
     await team.runs("high")
     record = await team.ended_by("low", "PriorityClass")
     assert record["by"] == [f"{team.namespace}/high"]
 
     await kube.delete(TRAINING_JOBS, "high", team.namespace)
     status = await team.runs("low")
-    await team.wants("again", "prio-high")
-    await team.wants("now", "prio-now")
+    await team.wants_all("again", "prio-high")
+    await team.wants_all("now", "prio-now")
     began = status["allocation"]["round"]
 
     async def three_rounds_later() -> Json | None:
@@ -167,9 +137,9 @@ async def test_a_higher_class_preempts_at_a_rounds_end_until_the_budget_is_spent
         assert (await team.status(name))["queue"]["reason"]
 
 
-async def test_an_unknown_class_and_one_above_the_cap_are_told(team: Team, kube: KubeClient) -> None:
-    await team.wants("unknown", "prio-none")
-    await team.wants("above", "system-cluster-critical")
+async def test_an_unknown_class_and_one_above_the_cap_are_told(team: Ranked, kube: KubeClient) -> None:
+    await team.wants_all("unknown", "prio-none")
+    await team.wants_all("above", "system-cluster-critical")
 
     async def told(name: str, reason: str) -> str:
         async def so() -> str:

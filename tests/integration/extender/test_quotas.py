@@ -11,9 +11,10 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.extender.world import TOLERATIONS, Replica
+from support.extender.team import Team, endless
+from support.extender.world import Replica
 from support.on_cluster.jobs import matrix
-from support.operator.stage import GIB, V100, Stage, running_operator, template
+from support.operator.stage import GIB, V100, running_operator
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
 from synergy_extender.snapshot.quotas import NamespaceQuotas
@@ -27,18 +28,12 @@ NODE = "fake-v100-010"
 GPUS = "requests.nvidia.com/gpu"
 
 
-class Namespace(Stage):
+class Namespace(Team):
     """A namespace with jobs of 4 GPUs each, all on one node of 8."""
 
     async def wants_four(self, name: str, **spec: Any) -> None:
         """Submit one."""
-        given = {"gpus": 4, "preemption": "Signal", **spec}
-        await self.submit(name, **{"template": on_node(), **given})
-
-    async def status(self, name: str) -> Json:
-        """The job's status now."""
-        found: Json = (await self.job(name)).get("status") or {}
-        return found
+        await self.wants(name, 4, V100, **{"template": on_node(), **spec})
 
     async def quota(self, name: str, hard: Json, **spec: Any) -> None:
         """Make a ResourceQuota and wait until the API server counts it."""
@@ -61,22 +56,6 @@ class Namespace(Stage):
 
         return await eventually(told, seconds=20, what=f"{name} to wait for its quota", every=0.05)
 
-    async def runs(self, name: str) -> Json:
-        """The job's status once its workers run."""
-
-        status: Json = {}
-
-        async def there() -> Json | None:
-            status.clear()
-            status.update(await self.status(name))
-            running = status.get("phase") == "Running" and (status.get("service") or {}).get("runningSince")
-            return status if running else None
-
-        try:
-            return await eventually(there, seconds=40, what=f"{name} to run", every=0.05)
-        except AssertionError as error:
-            raise AssertionError(f"{error}; its status: {status}") from None
-
     async def renewed(self, name: str, times: int) -> None:
         """Wait until so many rounds have kept the job where it is."""
         first = parse_time((await self.status(name))["allocation"]["leaseUntil"])
@@ -89,9 +68,8 @@ class Namespace(Stage):
 
 def on_node() -> Json:
     """A template that admits one fake node."""
-    made = template(run_seconds="3600")
-    place = {"nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": TOLERATIONS}
-    made["spec"] |= {**place, "terminationGracePeriodSeconds": 0}
+    made = endless()
+    made["spec"]["nodeSelector"] = {"kubernetes.io/hostname": NODE}
     return made
 
 

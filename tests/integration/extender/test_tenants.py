@@ -3,9 +3,7 @@
 A GPU type of its own, on one fake node of 8 GPUs, so that it can become scarce. Rounds of 5 s.
 """
 
-import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,9 @@ import pytest_asyncio
 
 import synergy_devcluster
 from support import recorded
-from support.extender.world import TOLERATIONS, Replica
-from support.operator.stage import Stage, running_operator, template
+from support.extender.team import Team, ask
+from support.extender.world import Replica
+from support.operator.stage import running_operator
 from support.programs import run
 from support.waiting import eventually
 from synergy_kube import KubeClient
@@ -27,38 +26,6 @@ pytestmark = pytest.mark.integration
 Json = dict[str, Any]
 RARE = "RARE"
 HOSTS = ("fake-v100-021", "fake-v100-022")
-
-
-class Team(Stage):
-    """A namespace with jobs on the rare GPUs."""
-
-    async def wants(self, name: str, gpus: int, **spec: Any) -> None:
-        """Submit a job."""
-        made = template(run_seconds="3600")
-        made["spec"] |= {"tolerations": TOLERATIONS, "terminationGracePeriodSeconds": 0}
-        given = {"gpus": gpus, "preemption": "Signal", "gpuTypes": [RARE], "template": made, **spec}
-        await self.submit(name, **given)
-
-    async def runs(self, name: str, seconds: float = 60) -> Json:
-        """The job's status once its workers run."""
-
-        async def there() -> Json | None:
-            status: Json = (await self.job(name)).get("status") or {}
-            running = status.get("phase") == "Running" and (status.get("service") or {}).get("runningSince")
-            return status if running else None
-
-        return await eventually(there, seconds=seconds, what=f"{self.namespace}/{name} to run", every=0.1)
-
-
-async def ask(cluster: synergy_devcluster.Cluster, *words: str) -> str:
-    """What `kubectl synergy` answers an administrator."""
-    program = Path(sys.executable).with_name("kube-synergy")
-    process = await asyncio.create_subprocess_exec(
-        program, *words, "--kubeconfig", cluster.kubeconfig, stdout=asyncio.subprocess.PIPE
-    )
-    output, _ = await process.communicate()
-    assert process.returncode == 0
-    return output.decode()
 
 
 class Tree:
@@ -202,9 +169,9 @@ async def test_the_status_counts_what_runs_and_waits_and_kubectl_shows_it(
     await tree.write("org")
     await tree.write("red", "org", namespaces=[red.namespace], guarantee={RARE: 6})
     await tree.write("blue", "org", namespaces=[blue.namespace], guarantee={RARE: 2})
-    await blue.wants("large", 6)
+    await blue.wants("large", 6, RARE)
     await blue.runs("large")
-    await blue.wants("waits", 8)
+    await blue.wants("waits", 8, RARE)
     status = await tree.says("blue", used={RARE: 6}, borrowed={RARE: 4}, waiting={RARE: 8}, lent={})
     assert status["summary"] == {"guaranteed": "2 RARE", "used": "6 RARE", "borrowed": "4 RARE", "waiting": "8 RARE"}
     await tree.says("red", used={}, lent={RARE: 4})
@@ -229,7 +196,7 @@ async def test_the_status_counts_what_runs_and_waits_and_kubectl_shows_it(
         hours: Json = (await tree.status("blue")).get("gpuHours") or {}
         return hours if (hours.get("day") or {}).get(RARE, 0) > 0 else None
 
-    await blue.wants("another", 1)  # counts are written again once something else has changed
+    await blue.wants("another", 1, RARE)  # counts are written again once something else has changed
     hours = await eventually(counted, seconds=30, what="GPU-hours", every=0.2)
     assert hours["day"] == hours["week"]
 
@@ -242,11 +209,11 @@ async def test_a_tenant_below_its_guarantee_gets_its_gpus_at_a_round_s_end_from_
     await tree.write("blue", namespaces=[blue.namespace])
     await tree.write("green", namespaces=[green.namespace])
     for team, name, gpus in ((blue, "large", 4), (blue, "small", 1), (green, "other", 3)):
-        await team.wants(name, gpus)
+        await team.wants(name, gpus, RARE)
         await team.runs(name)
     await tree.says("red", lent={RARE: 4})
     await tree.says("blue", borrowed={RARE: 5})
-    await red.wants("owns", 4)
+    await red.wants("owns", 4, RARE)
     status = await red.runs("owns")
     assert status["allocation"]["workers"][0]["gpus"] == 4
     assert status["service"]["run"] == 1
@@ -263,9 +230,9 @@ async def test_a_limit_holds_though_gpus_are_free_and_is_told(
     tree: Tree, red: Team, devcluster: synergy_devcluster.Cluster
 ) -> None:
     await tree.write("red", namespaces=[red.namespace], limit={RARE: 4})
-    await red.wants("first", 3)
+    await red.wants("first", 3, RARE)
     await red.runs("first")
-    await red.wants("second", 2)
+    await red.wants("second", 2, RARE)
 
     async def told() -> str:
         queue = ((await red.job("second")).get("status") or {}).get("queue") or {}
