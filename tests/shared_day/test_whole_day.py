@@ -17,7 +17,7 @@ from support.shared_day.figures import Figures, measured, simulated
 from support.shared_day.size import Size
 from synergy_kube import KubeClient
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(6000)]
 
 NEAR = 0.05
 
@@ -27,6 +27,7 @@ async def test_a_day_keeps_what_tenants_promise_and_is_as_the_simulator_says(
 ) -> None:
     async with product(devcluster, kube, tmp_path, size.round_s):
         day = await lived(kube, size, await nodes(kube, size))
+    (tmp_path / "day.json").write_text(json.dumps(day.document()))
     found = measured(size, day.jobs, day.seen)
     start_s, restart_s = day.waits(later=False), day.waits(later=True)
     said = simulated(size, day.begin, start_s=start_s, restart_s=restart_s)

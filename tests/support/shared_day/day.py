@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -24,9 +24,10 @@ from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, NODES, TENANTS
 from synergy_simulator.inputs.traces import TraceJob
 
+Json = dict[str, Any]
 _NO_PROTECTION = {"payback": 0, "minimumRunSeconds": 0}
-_AFTER_S = 400.0
-"""The last job has ended so long after the day."""
+_AFTER = 1.2
+"""The last job has ended so many days after the day."""
 _READY_S = 5.0
 _LABEL = "tests.kube-synergy.dev/day"
 
@@ -45,6 +46,22 @@ class Day:
         """Seconds from the moment a job's first run could have trained, or later ones, until it did; the mean."""
         found = [wait for one in self.seen.values() for wait in (one.waits[1:] if later else one.waits[:1])]
         return fmean(found or [0.0])
+
+    def document(self) -> Json:
+        """All of it, to look into afterwards. Times are Unix seconds."""
+        jobs = [
+            {
+                "name": job.name,
+                "tenant": job.tenant,
+                "gpus": job.gpus,
+                "arrival": job.arrival_s,
+                "finished": one.finished,
+                "waits": one.waits,
+                "runs": [asdict(span) for span in one.spans],
+            }
+            for job, one in ((job, self.seen[job.name]) for job in self.jobs)
+        ]
+        return {"begin": self.begin, "jobs": jobs}
 
 
 @asynccontextmanager
@@ -91,7 +108,7 @@ async def lived(kube: KubeClient, size: Size, types_of_nodes: Mapping[str, str])
         jobs = trace(size, begin)
         await _submitted(kube, jobs, spaces, training)
         try:
-            await _all_done(training.values(), begin + size.day_s + _AFTER_S - time.time())
+            await _all_done(training.values(), begin + size.day_s * (1 + _AFTER) - time.time())
         except AssertionError as error:
             raise AssertionError(f"{error}; the observer saw {len(observer.broken)} broken promises") from None
     seen = {name: one for each in training.values() for name, one in each.jobs.items()}

@@ -107,9 +107,9 @@ WHOLE = Size(
     limited={"guests": 4, "students": 2},
     borrows={"robots": 1, "ads": 2},
     lends={"search": 1},
-    day_s=330.0,
-    round_s=30,
-    shortest_s=24.0,
+    day_s=1980.0,
+    round_s=180,
+    shortest_s=144.0,
     gpu_mix={1: 0.5, 2: 0.25, 4: 0.2, 8: 0.05},
 )  # fmt: skip
-"""200 nodes, 12 tenants, 1,000 jobs."""
+"""200 nodes, 12 tenants, 1,000 jobs. The day has 33 minutes, so that what a start takes is small beside a job."""
