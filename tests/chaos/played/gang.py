@@ -171,7 +171,7 @@ class Gang:
 
     def cut_short(self, rank: int) -> None:
         """A worker was killed while it wrote its checkpoint. That may be where a fault or a user ended the run, or
-        where the checkpoint takes longer than anybody could know, or where no answer got through to the worker around
+        where the checkpoint takes longer than anybody could know, or where no answer got through to the worker after
         the end of its lease, so that it began to save late; else steps are lost that should not be."""
         told_late = "it could not hear in time that it had to leave" if self._told_late() else ""
         if why := self._book.why_ended(self.run) or (SLOW_SAVE if self._unknown else "") or told_late:
@@ -181,9 +181,10 @@ class Gang:
         self.loses(f"worker {rank} was killed while it wrote its checkpoint")
 
     def _told_late(self) -> bool:
-        """Whether it heard of its leaving only after its lease, because no answer came since shortly before that."""
+        """Whether it heard of its leaving only after its lease, because for longer than it is between two reports none
+        was answered. Who is told to train on after the lease's end is told wrong."""
         end, told, heard = self._book.leases.get(self.run), self._departure.told_at, self._answers.trains_on_at
-        return end is not None and (told is None or told > end) and heard < end - _EARLY_SECONDS - _REPORT_SECONDS
+        return end is not None and heard <= end and (told is None or told > end + _REPORT_SECONDS)
 
     def _last_words(self) -> str:
         saves, end = self._book.saves.get(self.run[0], 0.0), self._book.leases.get(self.run)

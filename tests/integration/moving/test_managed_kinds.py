@@ -18,14 +18,16 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("scheduling")]
 
 Json = dict[str, Any]
 SELECTOR = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-16GB"}
-MARKS = {"kwok.kube-synergy.dev/run-seconds": "2"}
+MARKS = {"kwok.kube-synergy.dev/run-seconds": "6"}
+LONG_MARKS = {"kwok.kube-synergy.dev/run-seconds": "20"}
+"""Of what already runs when it is found: it must not be done by then."""
 RESOURCES = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": "1"}}
 
 
-def template() -> Json:
+def template(marks: Json = MARKS) -> Json:
     container = {"name": "pytorch", "image": "example/train:1", "resources": RESOURCES}
     pod = {"restartPolicy": "Never", "nodeSelector": SELECTOR, "containers": [container]}
-    return {"metadata": {"annotations": MARKS}, "spec": pod}
+    return {"metadata": {"annotations": marks}, "spec": pod}
 
 
 SPECS: dict[str, tuple[Resource, Json]] = {
@@ -34,21 +36,21 @@ SPECS: dict[str, tuple[Resource, Json]] = {
         {
             "suspend": False,
             "replicatedJobs": [
-                {"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 1, "template": template()}}}
+                {"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 1, "template": template(LONG_MARKS)}}}
             ],
         },
     ),
     "PyTorchJob": (
         PYTORCH_JOBS,
         {
-            "runPolicy": {"suspend": False},
+            "runPolicy": {"suspend": True},
             "pytorchReplicaSpecs": {"Master": {"template": template()}, "Worker": {"template": template()}},
         },
     ),
     "TrainJob": (
         TRAIN_JOBS,
         {
-            "suspend": False,
+            "suspend": True,
             "trainer": {"numNodes": 2, "image": "example/train:1", "resourcesPerNode": RESOURCES},
             "podTemplateOverrides": [
                 {
@@ -76,7 +78,7 @@ async def test_an_object_is_followed_once_its_kind_is_there(kube: KubeClient, na
         async with controller(kube, resource, namespace, "train"):
             job = f"{kind.lower()}-train"
             await appears(kube, namespace, job, seconds=60)
-            running = await reaches(kube, namespace, job, "Running", "Succeeded", seconds=60)
+            running = await reaches(kube, namespace, job, "Running", seconds=60)
             assert running["spec"]["gpus"] == 2
             planned = {share["node"]: share["gpus"] for share in running["status"]["allocation"]["workers"]}
             pods = (await kube.list(PODS, namespace, label_selector=f"{names.LABEL_RUN}=1"))["items"]

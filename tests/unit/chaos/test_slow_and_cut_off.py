@@ -102,9 +102,9 @@ async def test_who_may_be_killed_in_the_midst_of_a_save(
 
 @pytest.mark.parametrize(
     ("told", "heard", "excused"),  # seconds from the end of the lease: told to leave, last told to train on
-    [(9.0, -8.0, True), (9.0, -2.0, False), (-1.0, -8.0, False), (None, -8.0, True), (None, 2.0, False)],
+    [(9.0, -2.0, True), (2.0, -2.0, False), (-1.0, -8.0, False), (None, -2.0, True), (9.0, 1.0, False)],
 )
-async def test_only_who_heard_nobody_around_its_leases_end_may_save_late(
+async def test_only_who_heard_nobody_after_its_leases_end_may_save_late(
     gang: Gang, training: Training, told: float | None, heard: float, *, excused: bool
 ) -> None:
     end = time.time() - 30.0
