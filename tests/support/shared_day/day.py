@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import aiohttp
+
 from support.job.fake_training import FakeTraining, Training
 from support.on_cluster.jobs import GIB, matrix, restricted_template, submit
 from support.on_cluster.namespaces import fresh_namespace
@@ -20,7 +22,7 @@ from support.waiting import eventually
 from synergy_cli.bench.e2e.product import Product
 from synergy_core.model.snapshot import Tenant
 from synergy_devcluster import Cluster
-from synergy_kube import KubeClient
+from synergy_kube import Conflict, KubeClient
 from synergy_kube.resources import GPU_POOLS, NODES, TENANTS
 from synergy_simulator.inputs.traces import TraceJob
 
@@ -29,6 +31,7 @@ _NO_PROTECTION = {"payback": 0, "minimumRunSeconds": 0}
 _AFTER = 1.2
 """The last job has ended so many days after the day."""
 _READY_S = 5.0
+_AGAIN_S = 0.5
 _LABEL = "tests.kube-synergy.dev/day"
 
 
@@ -125,7 +128,20 @@ async def _submitted(
         for job in jobs:
             await asyncio.sleep(max(0.0, job.arrival_s - time.time()))
             training[job.tenant].expect(job.name, float(job.steps or 0))
-            group.create_task(submit(kube, spaces[job.tenant], job.name, **_spec(job)))
+            group.create_task(_insist(kube, spaces[job.tenant], job))
+
+
+async def _insist(kube: KubeClient, space: str, job: TraceJob) -> None:
+    """Submit the job, again where no answer came."""
+    while True:
+        try:
+            await submit(kube, space, job.name, **_spec(job))
+        except Conflict:
+            return  # the answer was lost
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            await asyncio.sleep(_AGAIN_S)
+        else:
+            return
 
 
 def _spec(job: TraceJob) -> dict[str, Any]:
