@@ -106,7 +106,7 @@ async def _control(kube: KubeClient, resource: Resource, namespace: str, name: s
             await asyncio.sleep(_LOOK_S)
             continue
         spec = item["spec"]
-        pods = [pod for pod in (await kube.list(PODS, namespace))["items"] if _belongs(pod, item)]
+        pods = [pod for pod in (await kube.list(PODS, namespace))["items"] if _lives(pod, item)]
         done = sum(pod["status"]["phase"] == "Succeeded" for pod in pods)
         wanted = templates(resource.kind, spec) if "podTemplateOverrides" in spec or resource is not TRAIN_JOBS else []
         if (spec.get("runPolicy") or spec).get("suspend"):
@@ -122,8 +122,10 @@ async def _control(kube: KubeClient, resource: Resource, namespace: str, name: s
         await asyncio.sleep(_LOOK_S)
 
 
-def _belongs(pod: Json, item: Json) -> bool:
-    return item["metadata"]["uid"] in [one["uid"] for one in pod["metadata"].get("ownerReferences") or []]
+def _lives(pod: Json, item: Json) -> bool:
+    """Whether the pod is the object's, and not on its way out."""
+    owners = [one["uid"] for one in pod["metadata"].get("ownerReferences") or []]
+    return item["metadata"]["uid"] in owners and "deletionTimestamp" not in pod["metadata"]
 
 
 async def _delete(kube: KubeClient, namespace: str, pods: list[Json]) -> None:
