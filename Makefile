@@ -50,8 +50,9 @@ setup: .venv/.installed ## make .venv with everything locked in requirements/dev
 
 lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	for extra in dev operator extender dashboard dask; do \
+	  case $$extra in operator|extender) more='--extra tracing';; *) more=;; esac; \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	    --quiet --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
+	    --quiet --extra $$extra $$more pyproject.toml -o requirements/$$extra.txt; done
 	for extra in docs mutants; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	    --quiet --constraint requirements/dev.txt --extra $$extra pyproject.toml -o requirements/$$extra.txt; done

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.faults.api_server import created
 from chaos.workload import plain_template
 from soak.size import Size, SoakJob, jobs
 from support.job.fake_training import FakeTraining, Training
-from support.on_cluster.jobs import GIB, matrix, submit
+from support.on_cluster.jobs import GIB, matrix
 from synergy_cli.bench.e2e.load import GPU_TYPE
 from synergy_kube import KubeClient
+from synergy_kube.resources import TRAINING_JOBS
 
 _LOOK_SECONDS = 0.5
 _AT_ONCE = 32
@@ -83,7 +85,8 @@ class Load:
         arrived = Arrived(job, time.time())
         self.unfinished[job.name] = arrived
         self.arrived.append(arrived)
-        await submit(self._kube, self._namespace, job.name, **spec(job, steps))
+        manifest = {"metadata": {"name": job.name}, "spec": spec(job, steps)}
+        await created(self._kube, TRAINING_JOBS, manifest, self._namespace)
 
     def _asked(self) -> int:
         return sum(one.job.gpus for one in self.unfinished.values())

@@ -6,13 +6,15 @@ from typing import Any
 from soak.report import SHARES, good
 from support.markdown import markdown_table
 
+_MOST_TOLD = 20
+
 
 def page(found: Mapping[str, Any]) -> str:
     """The report's figures, without its series."""
     size = found["soak"]
     sections = [
         f"# Soak: {size['gpus']} GPUs, {size['seconds'] / 60:.0f} minutes",
-        "Nothing was lost or doubled." if good(found) else "Something was lost or doubled.",
+        "Nothing was lost or doubled." if good(found) else "**Something was lost, doubled or ended by itself.**",
         "\n".join(_about(found)),
         "## Seconds until a job starts",
         _starts(found["start_s"]),
@@ -23,6 +25,7 @@ def page(found: Mapping[str, Any]) -> str:
         *_told("Lost", found["lost"]),
         *_told("Doubled", found["doubled"]),
         *_told("Half-bound", found["half_bound"]),
+        *_told("Problems", found["problems"]),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -63,7 +66,9 @@ def _kind(one: Mapping[str, Any]) -> str:
 
 
 def _told(what: str, found: Sequence[str]) -> list[str]:
-    return [f"## {what}", "\n".join(f"- {text}" for text in found)] if found else []
+    """The first of them: the JSON has all."""
+    more = [f"{len(found) - _MOST_TOLD} more"] if len(found) > _MOST_TOLD else []
+    return [f"## {what}", "\n".join(f"- {text}" for text in (*found[:_MOST_TOLD], *more))] if found else []
 
 
 def _shown(value: float | None, digits: int) -> str:

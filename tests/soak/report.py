@@ -35,6 +35,8 @@ class Seen:
     """In words: GPUs that were given twice, jobs that ran twice."""
     half_bound: Sequence[str]
     """In words: gangs of which some workers waited long for the others."""
+    problems: Sequence[str]
+    """In words: processes that ended by themselves, or did not come back in time."""
     bindings: int
     starts: Sequence[Start]
     bare_pods: Sequence[tuple[float, float]]
@@ -61,6 +63,7 @@ def report(seen: Seen) -> dict[str, Any]:
         "lost": list(seen.lost),
         "doubled": list(seen.doubled),
         "half_bound": list(seen.half_bound),
+        "problems": list(seen.problems),
         "gpus_training": _mean_share(seen),
         "start_s": {
             "created to running": _percentiles(one.running - one.created for one in seen.starts),
@@ -85,8 +88,8 @@ def report(seen: Seen) -> dict[str, Any]:
 
 
 def good(found: Mapping[str, Any]) -> bool:
-    """Nothing was lost or doubled."""
-    return not found["lost"] and not found["doubled"]
+    """Nothing was lost or doubled, and no process ended by itself."""
+    return not found["lost"] and not found["doubled"] and not found["problems"]
 
 
 def _disturbed(created: float, disturbances: Iterable[tuple[Disturbance, float, float]]) -> bool:

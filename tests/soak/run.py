@@ -5,9 +5,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import click
+
+from chaos.faults.api_server import UNREACHABLE
 from soak.doubles import Doubles
 from soak.load import Busy, Load
 from soak.report import Seen, report
@@ -52,6 +56,7 @@ async def soak(cluster: Cluster, kube: KubeClient, folder: Path, size: Size, tel
             lost=sorted(run.load.unfinished),
             doubled=[*(text for text in observer.broken if "half-bound" not in text), *doubles.broken],
             half_bound=_last_of_each(text for text in observer.broken if "half-bound" in text),
+            problems=product.problems,
             bindings=observer.bindings,
             starts=run.load.starts(run.steady),
             bare_pods=run.bare_pods,
@@ -94,7 +99,7 @@ class _Run:
                     await self._disturb(until)
                     await asyncio.sleep(max(0.0, until - time.time()))
             self.ended = time.time()
-            self._product.check()
+            await self._product.keep_running()
             self._tell(f"no job arrives any more; {len(self.load.unfinished)} jobs end")
             await self.load.drain(self._size.drain_s)
         self._tell(f"{len(self.load.arrived)} jobs arrived, {len(self.load.unfinished)} have not ended")
@@ -115,7 +120,7 @@ class _Run:
             await asyncio.sleep(max(0.0, self.steady + one.at - time.time()))
             if time.time() > last:
                 return
-            self._product.check()
+            await self._product.keep_running()
             self._tell(f"after {time.time() - self.begun:.0f} s: {one.kind} for {one.seconds:.0f} s")
             await self._product.disturb(one)
 
@@ -128,10 +133,11 @@ class _Run:
         """Bare pods of the default scheduler, one after the other: what the cluster itself needs for a start."""
         every_s = max(_LOOK_LEAST_S, self._size.seconds / _PROBES)
         async with seen_namespace(self._product.kube, _BARE_PODS) as seen:
-            while True:
+            for index in count():
                 at = time.time()
-                seconds = await start_pod(self._product.kube, seen, f"pod-{len(self.bare_pods):05}", gpus=0)
-                self.bare_pods.append((at, seconds))
+                with suppress(click.ClickException, *UNREACHABLE):  # this one tells nothing
+                    seconds = await start_pod(self._product.kube, seen, f"pod-{index:05}", gpus=0)
+                    self.bare_pods.append((at, seconds))
                 await asyncio.sleep(every_s)
 
 

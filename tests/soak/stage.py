@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from chaos.faults.api_server import insist
 from soak.size import GPUS_PER_NODE, Disturbance, Kind, Size
 from support.on_cluster.namespaces import fresh_namespace
 from synergy_cli.bench.e2e.handover import joins, leader, leaves, service
@@ -30,7 +31,7 @@ def fake_nodes(size: Size) -> FakeNodes:
 
 @dataclass
 class Stage:
-    """What runs. `done` are the disturbances so far, each with its Unix times of begin and end."""
+    """What runs. `done` are the disturbances so far, each with its Unix times of begin and end; `problems` in words."""
 
     product: Product
     kube: KubeClient
@@ -39,6 +40,7 @@ class Stage:
     scheduler: Program
     nodes: list[str]
     done: list[tuple[Disturbance, float, float]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     @property
     def programs(self) -> list[Program]:
@@ -46,8 +48,15 @@ class Stage:
         return [self.product.operator, *(replica.program for replica in self.replicas), self.scheduler]
 
     async def disturb(self, disturbance: Disturbance) -> None:
-        """Let it happen. What was ended runs again afterwards."""
+        """Let it happen. What was ended runs again afterwards; where it is not ready in time, that is a problem."""
         begun = time.time()
+        try:
+            await self._happen(disturbance)
+        except click.ClickException as error:
+            self.problems.append(f"{disturbance.kind}: {error.message}")
+        self.done.append((disturbance, begun, time.time()))
+
+    async def _happen(self, disturbance: Disturbance) -> None:
         match disturbance.kind:
             case Kind.NODES_FAILED:
                 await self._nodes_fail(disturbance)
@@ -61,7 +70,6 @@ class Stage:
                 await self.scheduler.start()
             case _:
                 await self._replica_ends(disturbance)
-        self.done.append((disturbance, begun, time.time()))
 
     async def _replica_ends(self, disturbance: Disturbance) -> None:
         """A replica's address leaves the Service as it ends, and joins it when the replica is ready again."""
@@ -71,13 +79,13 @@ class Stage:
         killed = disturbance.kind is Kind.LEADER_KILLED
         if killed:
             await replica.program.kill()
-        await leaves(self.product, self.kube, replica)
+        await insist(lambda: leaves(self.product, self.kube, replica))
         if not killed:
             await replica.program.stop()
         await asyncio.sleep(disturbance.seconds)
         await replica.program.start()
         await replica.ready()
-        await joins(self.product, self.kube, replica)
+        await insist(lambda: joins(self.product, self.kube, replica))
 
     async def _nodes_fail(self, disturbance: Disturbance) -> None:
         names = [self.nodes[index] for index in disturbance.nodes]
@@ -90,14 +98,15 @@ class Stage:
                 await self._annotate(name, None)
 
     async def _annotate(self, node: str, value: str | None) -> None:
-        await self.kube.merge_patch(NODES, node, {"metadata": {"annotations": {kwok.FAIL_ANNOTATION: value}}})
+        body = {"metadata": {"annotations": {kwok.FAIL_ANNOTATION: value}}}
+        await insist(lambda: self.kube.merge_patch(NODES, node, body))
 
-    def check(self) -> None:
-        """Raises ClickException if a process has ended by itself."""
+    async def keep_running(self) -> None:
+        """Start what has ended by itself. That it did is a problem."""
         for program in self.programs:
-            if program.running:
-                continue
-            raise click.ClickException(f"{program.name} has ended by itself")
+            if not program.running:
+                self.problems.append(f"{program.name} has ended by itself")
+                await program.start()
 
 
 async def _end(program: Program, *, killed: bool) -> None:
