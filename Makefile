@@ -20,14 +20,17 @@ SEED ?= 1
 FAULTS ?= 200
 JOBS ?= 100
 REPORT ?=
+RELEASE ?=
 MINUTES ?= 5
 TIMES ?= 10
 PART ?= 1
+GPUS ?= 10000
+OUT ?= soak
 PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -47,8 +50,9 @@ setup: .venv/.installed ## make .venv with everything locked in requirements/dev
 
 lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	for extra in dev operator extender dashboard dask; do \
+	  case $$extra in operator|extender) more='--extra tracing';; *) more=;; esac; \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	    --quiet --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
+	    --quiet --extra $$extra $$more pyproject.toml -o requirements/$$extra.txt; done
 	for extra in docs mutants; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	    --quiet --constraint requirements/dev.txt --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
@@ -70,9 +74,9 @@ lint: setup ## format and lint, changing nothing
 types: setup ## mypy, strict
 	$(BIN)/mypy
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
-	$(BIN)/mypy docs/site/plots.py
+	MYPYPATH=docs/site $(BIN)/mypy docs/site/plots.py docs/site/soak.py
 	MYPYPATH=helm $(BIN)/mypy helm/monitoring
-	MYPYPATH=tests:core:api:kube:service:operator:extender:profiler-job:job:view:sdk:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
+	MYPYPATH=tests:core:api:kube:service:operator:extender:profiler-job:job:view:sdk:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity tests/soak tests/performance
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports
@@ -104,6 +108,12 @@ unit: setup ## fast, pure tests
 
 properties: setup ## the planner's promises on a thousand random clusters each; allocations against a second solver
 	$(BIN)/pytest tests/unit/core/test_promises.py tests/unit/core/selection/tenancy tests/unit/core/policies/allocation/test_against_a_second_solver.py -n auto --hypothesis-profile=many
+
+performance-small: setup ## ratios to references at small sizes, in declared ranges
+	$(BIN)/pytest tests/performance
+
+performance: setup prerequisites ## the same at large sizes, with the product's processes, on an idle machine: RELEASE=0.3.0 keeps the figures
+	PYTHONPATH=tests $(PY) -m performance --size large $(if $(RELEASE),--record $(RELEASE))
 
 coverage: setup ## the pure tests with coverage of lines and branches
 	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered
@@ -204,6 +214,10 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 shared-day: setup prerequisites ## 1,000 jobs of 12 tenants on 200 nodes: are guarantees and limits kept, and is it as simulated (15 minutes): PART=4 for a quarter
 	SHARED_DAY_PART=$(PART) $(APART) $(BIN)/pytest tests/shared_day -m long -s
 
+soak: setup prerequisites .venv/.docs-installed ## jobs come and go at 90 % load, parts are restarted, nodes fail: MINUTES=60 GPUS=10000 OUT=soak; soak.json, soak.md, soak.svg
+	code=0; $(APART) $(PY) -m soak --gpus $(GPUS) --minutes $(MINUTES) --out $(OUT) || code=$$?; \
+	  if test -e $(OUT)/soak.json; then $(PY) docs/site/soak.py $(OUT)/soak.json; fi; exit $$code
+
 plots: setup .venv/.docs-installed ## docs/reproductions/*.svg from the results in docs/reproductions/results
 	$(PY) docs/site/plots.py
 
@@ -239,7 +253,7 @@ test-long: properties storm recorder chaos chaos-outage fidelity shared-day e2e-
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster test-docker chaos-short
+	$(MAKE) --jobs=2 --output-sync=target unit performance-small integration-product integration-processes integration-devcluster test-docker chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

@@ -14,26 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
+from drawing import COLOURS, figure_in
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 PAGES: Final = Path(__file__).parents[1] / "reproductions"
-COLOURS: Final = ("#2563eb", "#d97706", "#059669", "#7c3aed", "#0891b2")
 PAPER: Final = "#111111"
 """Of the marks that show what the paper prints."""
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
-_STYLE: Final = {
-    "svg.fonttype": "none",  # text stays text: small files
-    "svg.hashsalt": "kube-synergy",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": "#e2e8f0",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +146,10 @@ PLOTS: Final[Mapping[str, Plot]] = {
 def draw(result: Mapping[str, Any], out: Path) -> None:
     """Write the plot of one result to `out`."""
     plot = PLOTS[result["name"]]
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(max(5.2, 3.1 * len(plot.panels)), 3.2), layout="constrained")
+    with figure_in(out, width=max(5.2, 3.1 * len(plot.panels)), height=3.2) as figure:
         figure.suptitle(f"{plot.title}\n{_how(result)}", fontsize=9)
         for axes, panel in zip(figure.subplots(1, len(plot.panels), squeeze=False)[0], plot.panels, strict=True):
             _panel(axes, panel, result["rows"])
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    drawn = out.read_text(encoding="utf-8")
-    out.write_text("".join(f"{line.rstrip()}\n" for line in drawn.splitlines()), encoding="utf-8")
 
 
 def _how(result: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ from synergy_service.operations import ops_app
 from synergy_service.program import call_on_signals, run_parts
 from synergy_service.servers import Endpoint, Servers
 from synergy_service.tls import ServerTls, TlsFiles, follow
+from synergy_service.tracing import tracing
 
 _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
@@ -165,6 +166,11 @@ class Extender:
 
 async def serve(settings: Settings) -> None:
     """Run one replica until SIGTERM or SIGINT."""
+    with tracing(settings.tracing_endpoint, LEASE_NAME, settings.pod_name):
+        await _serve(settings)
+
+
+async def _serve(settings: Settings) -> None:
     async with await KubeClient.connect(settings.kubeconfig) as client:
         extender = Extender(settings, client)
         call_on_signals(extender.stop)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from synergy_extender.leader import Timing
 from synergy_service.settings import ConfigError, EnvironmentReader
+from synergy_service.tracing import read_endpoint
 
 SCHEDULER_NAMES = ("kube-synergy-scheduler", "system:kube-scheduler")
 """The names in the certificates that the chart makes, and of Kubernetes' own kube-scheduler."""
@@ -40,6 +41,8 @@ class Settings:
     """The priority class of workers whose template names none: quotas may depend on it."""
     log_level: str = "INFO"
     kubeconfig: str | None = None
+    tracing_endpoint: str = ""
+    """Where spans go; empty: nowhere."""
 
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -74,6 +77,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         priority_class=read.text("SYNERGY_PRIORITY_CLASS", ""),
         log_level=read.log_level(),
         kubeconfig=read.text("SYNERGY_KUBECONFIG", "") or None,
+        tracing_endpoint=read_endpoint(read),
     )
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import sys
 
 import kopf
@@ -10,6 +11,7 @@ import uvloop
 from synergy_operator.edge.environment import Environment, read_environment
 from synergy_operator.edge.handlers import Operator
 from synergy_service.nesting import admit_deep_objects
+from synergy_service.tracing import tracing
 
 
 def main() -> int:
@@ -30,7 +32,8 @@ def main() -> int:
 
 
 async def _serve(environment: Environment) -> None:
-    await Operator(environment).serve()
+    with tracing(environment.tracing_endpoint, "kube-synergy-operator", socket.gethostname()):
+        await Operator(environment).serve()
 
 
 if __name__ == "__main__":

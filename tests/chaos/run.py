@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chaos.faults.api_server import STORE_LINK, UNREACHABLE
+from chaos.faults.api_server import STORE_LINK, created
 from chaos.faults.draw import schedule
 from chaos.faults.wreck import Wreck
 from chaos.observer.book import Book
@@ -18,7 +18,7 @@ from chaos.played.player import Player
 from chaos.report import Report
 from chaos.stage import Stage
 from chaos.workload import MOST_STEPS, Planned, neighbours, workload
-from synergy_kube import ApiError, Conflict, KubeClient
+from synergy_kube import KubeClient
 from synergy_kube.resources import PODS, TRAINING_JOBS, Resource
 
 _LOG = logging.getLogger("chaos")
@@ -87,17 +87,7 @@ async def _submit(
     start = time.monotonic()
     for at, manifest in manifests:
         await asyncio.sleep(max(0.0, start + at - time.monotonic()))
-        while True:
-            try:
-                await kube.create(resource, manifest, namespace)
-            except Conflict:
-                break  # an answer was lost
-            except UNREACHABLE as error:
-                if isinstance(error, ApiError) and 400 <= error.code < 500 and error.code not in (401, 403, 429):
-                    raise
-                await asyncio.sleep(0.5)
-            else:
-                break
+        await created(kube, resource, manifest, namespace)
 
 
 async def _finished(watchman: Watchman, player: Player) -> None:

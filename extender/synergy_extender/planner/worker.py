@@ -13,6 +13,7 @@ import msgspec
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
 from synergy_extender.planner.question import LENGTH, Planned, Question
+from synergy_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
 _CHILD = "synergy_extender.planner.process"
@@ -45,7 +46,8 @@ class PlanWorker:
         async with self._turn:
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    answer = await self._ask(snapshot, config, solve_s)
+                    with span("plan", mode=config.mode, jobs=len(snapshot.jobs), nodes=len(snapshot.nodes)):
+                        answer = await self._ask(snapshot, config, solve_s)
             except TimeoutError:
                 await self.close()
                 raise PlanFailed(f"the planner took more than {self._timeout_s:g} s") from None

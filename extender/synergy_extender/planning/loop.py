@@ -39,6 +39,7 @@ from synergy_extender.snapshot.failing import without_failing_nodes
 from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.tenants.planned import tenants_of
 from synergy_kube import KubeClient
+from synergy_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
 _DEBOUNCE_S = 0.1
@@ -137,7 +138,8 @@ class PlanningLoop:
                     fresh = True
                     self._dirty.set()
                 await self._wait()
-                await self._pass()
+                with span("pass"):
+                    await self._pass()
             except LeadLostError:
                 _LOG.warning("the lead was lost while writing; the rest of the plan is not written")
             except CALL_FAILED as error:
@@ -229,7 +231,8 @@ class PlanningLoop:
     async def _compute(self, step: Callable[..., T], *args: Any, **more: Any) -> T:
         """A step of the pass, in a thread, and its time."""
         begun = time.perf_counter()
-        result = await asyncio.to_thread(step, *args, **more)
+        with span(step.__name__):
+            result = await asyncio.to_thread(step, *args, **more)
         self._computed_s += time.perf_counter() - begun
         return result
 
@@ -286,7 +289,8 @@ class PlanningLoop:
         """What no worker waits for."""
         now = self._clock()
         state = self._state(now)
-        unadmitted = [key for key, job in state.jobs.items() if _unadmitted(job.status.allocation)]
+        placed = ((key, job.status.allocation) for key, job in state.jobs.items() if job.status.allocation is not None)
+        unadmitted = [key for key, one in placed if one.state == "Granted" and not one.admitted]
         self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
         self._unstarted.note(state.jobs.values(), state.pods, self._cache.assumed, now)
         self._forecasts.note_starts(state, now)
@@ -294,7 +298,3 @@ class PlanningLoop:
         shares_from = self.last.planned.plan.shares_from if self.last is not None else ""
         await self._autoscaling.follow(state, plan, self._reserved.values(), now)
         await self._publisher.publish(state, self._policy, now, shares_from)
-
-
-def _unadmitted(allocation: Any) -> bool:
-    return allocation is not None and allocation.state == "Granted" and not allocation.admitted

@@ -22,6 +22,7 @@ from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.answers import Object
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import TRAINING_JOBS
+from synergy_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
 _AT_ONCE = 16
@@ -83,10 +84,11 @@ class StatusWriter:
         dropped: list[Key] = []
         written: list[StatusChange] = []
         self._patient_until = asyncio.get_running_loop().time() + _PATIENCE_S
-        for _, group in groupby(changes, key=lambda change: change.kind):
+        for kind, group in groupby(changes, key=lambda change: change.kind):
             slots = asyncio.Semaphore(_AT_ONCE)
             batch = list(group)
-            done = await _all(self._write(change, slots) for change in batch)
+            with span("write", kind=str(kind), jobs=len(batch)):
+                done = await _all(self._write(change, slots) for change in batch)
             dropped += [
                 change.job.key for change, outcome in zip(batch, done, strict=True) if outcome is _Outcome.DROPPED
             ]

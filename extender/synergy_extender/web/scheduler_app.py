@@ -20,6 +20,7 @@ from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, re
 from synergy_extender.verbs.wire import BindingArgs, BindingResult, ExtenderArgs, FilterResult, PodMetadata
 from synergy_extender.web.verb_routes import verbs_app
 from synergy_service.limits import App, LimitBody
+from synergy_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 << 20
@@ -55,10 +56,11 @@ class SchedulerVerbs:
             args = _ARGS.decode(body)
             if not self._synced():
                 return FilterResult(error=NOT_SYNCED)
-            place = await self._place(args.pod.metadata)
-            if isinstance(place, Refusal):
-                self._metrics.verbs.refusals.labels("filter").inc()
-            return filter_nodes(args, place)
+            with span("filter", namespace=args.pod.metadata.namespace, pod=args.pod.metadata.name):
+                place = await self._place(args.pod.metadata)
+                if isinstance(place, Refusal):
+                    self._metrics.verbs.refusals.labels("filter").inc()
+                return filter_nodes(args, place)
         except _UNREADABLE as error:
             return FilterResult(error=f"not a filter request: {error}")
         except CALL_FAILED as error:
@@ -82,7 +84,8 @@ class SchedulerVerbs:
         if not self._synced():
             return BindingResult(error=NOT_SYNCED)
         try:
-            await self._binder.bind(args)
+            with span("bind", namespace=args.pod_namespace, pod=args.pod_name, node=args.node):
+                await self._binder.bind(args)
         except BindRefused as refusal:
             self._metrics.verbs.refusals.labels("bind").inc()
             if refusal.by_ledger:

@@ -117,3 +117,15 @@ annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{- /* Variables of a program that sends spans. */}}
+{{- define "kube-synergy.tracing" -}}
+{{- with .Values.tracing.endpoint }}
+- name: SYNERGY_TRACING_ENDPOINT
+  value: {{ . | quote }}
+- name: OTEL_TRACES_SAMPLER
+  value: parentbased_traceidratio
+- name: OTEL_TRACES_SAMPLER_ARG
+  value: {{ $.Values.tracing.share | quote }}
+{{- end }}
+{{- end }}

@@ -8,6 +8,7 @@ from typing import Final
 from synergy_operator.views.owners.kinds import KINDS
 from synergy_operator.views.settings import DCGM_INTERVAL_SECONDS, FENCE_SECONDS, HOST_IP, WorkerSettings
 from synergy_service.settings import ConfigError, EnvironmentReader
+from synergy_service.tracing import read_endpoint
 
 LEAST_FENCE_SECONDS: Final = 10
 MOST_FENCE_SECONDS: Final = 3600
@@ -28,6 +29,8 @@ class Environment:
     dcgm_url: str = ""
     dcgm_interval_seconds: float = DCGM_INTERVAL_SECONDS
     managed_kinds: tuple[str, ...] = ()
+    tracing_endpoint: str = ""
+    """Where spans go; empty: nowhere."""
     _cached: tuple[float, WorkerSettings] | None = field(default=None, repr=False)
 
     def settings(self) -> WorkerSettings:
@@ -72,6 +75,7 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
         metrics_port=read.port("SYNERGY_METRICS_PORT", 8081),
         dcgm_url=_dcgm_url(read),
         managed_kinds=_managed_kinds(read),
+        tracing_endpoint=read_endpoint(read),
         dcgm_interval_seconds=read.positive("SYNERGY_DCGM_INTERVAL_S", DCGM_INTERVAL_SECONDS, most=3600),
     )
 

@@ -53,6 +53,7 @@ from synergy_operator.views.job import JobView, read_job
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.pod_events import PodWarning
+from synergy_service.tracing import span
 
 _GANG_KEY_BYTES: Final = 32
 _TOO_LARGE: Final = "request is too large"
@@ -125,7 +126,8 @@ class Executor:
         for kind, alike in groupby(actions, key=type):
             do = self._how[kind]
             todo = list(alike)
-            results = await asyncio.gather(*(do(job, action) for action in todo), return_exceptions=True)
+            with span("act", kind=kind.__name__, count=len(todo)):
+                results = await asyncio.gather(*(do(job, action) for action in todo), return_exceptions=True)
             for action, result in zip(todo, results, strict=True):
                 if isinstance(result, BaseException):
                     self._refused.record(job, action, result)

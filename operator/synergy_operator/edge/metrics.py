@@ -2,15 +2,14 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from synergy_operator.edge.work_queue import TryAgain
+from synergy_operator.views.metadata import Key
+from synergy_service.tracing import span
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-
-Key = TypeVar("Key")
 
 
 class Metrics:
@@ -100,7 +99,8 @@ class Metrics:
         async def timed_work(key: Key) -> float | None:
             began, outcome = time.perf_counter(), "error"
             try:
-                wait = await work(key)
+                with span("reconcile", namespace=key[0], job=key[1]):
+                    wait = await work(key)
                 outcome = "done"
             except TryAgain:
                 outcome = "again"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from chaos.faults.api_server import STORE_LINK, UNREACHABLE
+from chaos.faults.api_server import STORE_LINK, insist
 from chaos.faults.draw import Fault
 from chaos.faults.ill_will import IllWill
 from chaos.faults.link import Break
@@ -20,13 +20,11 @@ from chaos.stage import EXTENDERS, Stage, elsewhere
 from chaos.workload import STOP_ANNOTATION, STOP_SECONDS
 from synergy_devcluster.node.kwok import FAIL_ANNOTATION
 from synergy_devcluster.programs.processes import reap
-from synergy_kube import Conflict, NotFound
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 
 _LOG = logging.getLogger("chaos")
 _AT_ONCE = 5
 _API = {"api-server": "kube-apiserver", "etcd": "etcd", "default-scheduler": "kube-scheduler"}
-_READY_SECONDS = 180.0
 _NEVER_SECONDS = 86_400
 _TARGET_SECONDS = 60.0
 """How long a fault waits for something that it can happen to."""
@@ -49,7 +47,7 @@ class Wreck:
         self._book = book
         self._locks: dict[str, asyncio.Lock] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._ill_will = IllWill(stage, book, elsewhere(stage.namespace), self._insist)
+        self._ill_will = IllWill(stage, book, elsewhere(stage.namespace), insist)
 
     async def run(self, faults: Sequence[Fault]) -> None:
         """All faults, each at its time or as soon as its target is whole again."""
@@ -213,7 +211,7 @@ class Wreck:
     async def _stop_seconds(self, pods: Sequence[Mapping[str, Any]], seconds: int) -> None:
         for pod in pods:
             body = {"metadata": {"uid": pod["metadata"]["uid"], "annotations": {STOP_ANNOTATION: str(seconds)}}}
-            await self._insist(partial(
+            await insist(partial(
                 self._stage.kube.merge_patch, PODS, pod["metadata"]["name"], body, self._stage.namespace
             ))  # fmt: skip
 
@@ -235,7 +233,7 @@ class Wreck:
             self._book.hurt(run, "a pod was deleted at once")
         else:
             self._book.ended(run, "a pod was deleted")
-        await self._insist(
+        await insist(
             lambda: self._stage.kube.delete(
                 PODS, name, self._stage.namespace, grace_seconds=0 if target == "pod-at-once" else None
             )
@@ -254,7 +252,7 @@ class Wreck:
         for run in (job["status"]["allocation"]["run"], job["status"]["allocation"]["run"] + 1):
             self._book.ended((name, run), "its allocation was deleted")
         body: Mapping[str, Any] = {"status": {"allocation": None}}
-        await self._insist(
+        await insist(
             lambda: self._stage.kube.merge_patch(TRAINING_JOBS, name, body, self._stage.namespace, subresource="status")
         )
 
@@ -275,7 +273,7 @@ class Wreck:
 
     async def _annotate(self, node: str, value: str | None) -> None:
         body = {"metadata": {"annotations": {FAIL_ANNOTATION: value}}}
-        await self._insist(lambda: self._stage.kube.merge_patch(NODES, node, body))
+        await insist(lambda: self._stage.kube.merge_patch(NODES, node, body))
 
     async def _target(self, among: Callable[[], Sequence[Any]], pick: float) -> Any:
         """One of them, as soon as there are any."""
@@ -288,22 +286,6 @@ class Wreck:
 
     async def _api_ready(self) -> None:
         """Each kind of object has connections of its own to etcd, and those that are dead are noticed one by one."""
-        await self._insist(lambda: self._stage.kube.get(NODES, "ksdev-real"))
-        await self._insist(lambda: self._stage.kube.get(PODS, "nobody", self._stage.namespace))
-        await self._insist(lambda: self._stage.kube.get(TRAINING_JOBS, "nobody", self._stage.namespace))
-
-    async def _insist(self, call: Callable[[], Any]) -> None:
-        """Until the API server answers."""
-        deadline = time.monotonic() + _READY_SECONDS
-        while True:
-            try:
-                async with asyncio.timeout(5):
-                    await call()
-            except (Conflict, NotFound):
-                return  # an answer was lost, or there is nothing to do it to
-            except UNREACHABLE:
-                if time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(0.2)
-            else:
-                return
+        await insist(lambda: self._stage.kube.get(NODES, "ksdev-real"))
+        await insist(lambda: self._stage.kube.get(PODS, "nobody", self._stage.namespace))
+        await insist(lambda: self._stage.kube.get(TRAINING_JOBS, "nobody", self._stage.namespace))

@@ -135,6 +135,29 @@ def test_the_ports_of_the_api_server_can_be_told(render: Callable[..., Rendered]
     assert (allowed(given, pod, OUTSIDE, 16443), allowed(given, pod, OUTSIDE, 443)) == (True, False)
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "port"),
+    [
+        ("http://collector.monitoring:4318", 4318),
+        ("https://traces.example.com", 443),
+        ("http://traces.example.com", 80),
+    ],
+)
+def test_operator_and_extender_reach_the_receiver_of_traces(
+    render: Callable[..., Rendered], endpoint: str, port: int
+) -> None:
+    values = (f"tracing.endpoint={endpoint}", "networkPolicy.apiServerPorts={6443}")
+    given = render(*values, arguments=("--set-json=tracing.share=0.1",))
+    for name in ("operator", "extender"):
+        pod = component(given, name)
+        assert [one for one in (80, 443, 4318) if allowed(given, pod, OUTSIDE, one)] == [port]
+        (container,) = given["Deployment", f"kube-synergy-{name}"]["spec"]["template"]["spec"]["containers"]
+        told = {item["name"]: item.get("value") for item in container["env"]}
+        assert told["SYNERGY_TRACING_ENDPOINT"] == endpoint
+        assert (told["OTEL_TRACES_SAMPLER"], told["OTEL_TRACES_SAMPLER_ARG"]) == ("parentbased_traceidratio", "0.1")
+    assert not allowed(given, component(given, "scheduler"), OUTSIDE, port)
+
+
 def test_every_port_that_a_policy_opens_is_one_of_the_container(objects: Rendered) -> None:
     for name in ("operator", "extender", "scheduler"):
         (container,) = objects["Deployment", f"kube-synergy-{name}"]["spec"]["template"]["spec"]["containers"]

@@ -6,6 +6,7 @@ which all workers of a run are seen to run; it keeps them over preemptions, and 
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,6 +73,8 @@ class FakeTraining:
         self._kubelet = Kubelet(kube, time.time)
         self._jobs = Reflector(kube, TRAINING_JOBS, namespace=namespace, on_change=self._job_changed)
         self._pods = Reflector(kube, PODS, namespace=namespace, on_change=self._pod_changed)
+        self._pods_of: dict[str, dict[str, Object]] = defaultdict(dict)
+        """By job: its pods by name."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> "FakeTraining":
@@ -96,6 +99,13 @@ class FakeTraining:
     def done(self) -> bool:
         """Whether all jobs that were expected have succeeded."""
         return all(job.finished is not None for job in self.jobs.values())
+
+    def hurry(self, name: str) -> None:
+        """The job has no step left to make: it ends as soon as it trains."""
+        job = self.jobs[name]
+        if job.finished is None and job.since is not None:
+            self._end(job)
+        job.steps_left = 0.0
 
     def _start(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -128,17 +138,21 @@ class FakeTraining:
     def _pod_changed(self, change: Change) -> None:
         pod = change.new or change.old or {}
         job = self.jobs.get(pod["metadata"].get("labels", {}).get(names.LABEL_JOB, ""))
-        if job is not None:
-            if change.new is not None:
-                self._start(self._kubelet.insist(change.new))
-            self._look(job)
+        if job is None:
+            return
+        if change.new is None:
+            self._pods_of[job.name].pop(change.key[1], None)
+        else:
+            self._pods_of[job.name][change.key[1]] = change.new
+            self._start(self._kubelet.insist(change.new))
+        self._look(job)
 
     def _look(self, job: Training) -> None:
         """See whether the job trains now, and how fast."""
         item = self._jobs.get(self._namespace, job.name) or {}
         allocation = (item.get("status") or {}).get("allocation") or {}
         run, workers = int(allocation.get("run", 0)), allocation.get("workers") or []
-        running = sum(_runs(pod) for pod in self._pods if _is_of(pod, job.name, run))
+        running = sum(_runs(pod) for pod in self._workers(job.name, run))
         trains = 0 < len(workers) == running
         if job.since is not None and (not trains or run != job.run):
             self._stop(job)
@@ -166,14 +180,13 @@ class FakeTraining:
     def _end(self, job: Training) -> None:
         self._stop(job)
         job.steps_left, job.ended = 0.0, job.run
-        for pod in self._pods:
-            if _is_of(pod, job.name, job.run):
-                self._start(self._kubelet.end(pod, 0))
+        for pod in self._workers(job.name, job.run):
+            self._start(self._kubelet.end(pod, 0))
 
-
-def _is_of(pod: Object, job: str, run: int) -> bool:
-    labels = pod["metadata"].get("labels", {})
-    return bool(labels.get(names.LABEL_JOB) == job and labels.get(names.LABEL_RUN) == str(run))
+    def _workers(self, job: str, run: int) -> list[Object]:
+        """Pods of a run."""
+        pods = self._pods_of[job].values()
+        return [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.LABEL_RUN) == str(run)]
 
 
 def _runs(pod: Object) -> bool:

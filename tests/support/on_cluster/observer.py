@@ -17,6 +17,9 @@ _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 1
 DIMENSIONS = ("cpu", "memory", "nvidia.com/gpu")
 
 Object = Mapping[str, Any]
+Key = tuple[str, str]
+Gang = tuple[str, str, str]
+"""Namespace, job and run."""
 
 
 class Observer:
@@ -28,7 +31,9 @@ class Observer:
         self._nodes = Reflector(client, NODES)
         self._pods = Reflector(client, PODS, on_change=self._pod_changed)
         self._tasks: list[asyncio.Task[None]] = []
-        self._half_bound_since: dict[tuple[str, str, str], float] = {}
+        self._half_bound_since: dict[Gang, float] = {}
+        self._on_node: dict[str, dict[Key, Object]] = defaultdict(dict)
+        self._of_gang: dict[Gang, dict[Key, Object]] = defaultdict(dict)
 
     async def __aenter__(self) -> "Observer":
         self._tasks = [asyncio.create_task(self._nodes.run())]
@@ -43,21 +48,41 @@ class Observer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _pod_changed(self, change: Change) -> None:
+        self._keep(change)
         node = ((change.new or {}).get("spec") or {}).get("nodeName")
         was = ((change.old or {}).get("spec") or {}).get("nodeName")
         if node is not None and was is None:
             self.bindings += 1
         if node is not None:
             self._check_node(node)
-        self._check_gangs()
+        gang = gang_of(change.new or change.old or {})
+        if gang is not None:
+            self._check_gang(gang)
+        self._check_half_bound()
+
+    def _keep(self, change: Change) -> None:
+        """Pods by node and by gang, so that a change costs no look at all pods."""
+        for pod in (change.old, change.new):
+            if pod is None:
+                continue
+            places: list[dict[Key, Object]] = []
+            if (node := pod["spec"].get("nodeName")) is not None:
+                places.append(self._on_node[node])
+            if (gang := gang_of(pod)) is not None:
+                places.append(self._of_gang[gang])
+            for place in places:
+                if pod is change.new:
+                    place[change.key] = pod
+                else:
+                    place.pop(change.key, None)
 
     def _check_node(self, name: str) -> None:
         node = self._nodes.get("", name)
         if node is None:
             return
         used: dict[str, float] = defaultdict(float)
-        for pod in self._pods:
-            if pod["spec"].get("nodeName") == name and pod["status"].get("phase") not in ("Succeeded", "Failed"):
+        for pod in self._on_node[name].values():
+            if pod["status"].get("phase") not in ("Succeeded", "Failed"):
                 for dimension in DIMENSIONS:
                     used[dimension] += pod_request(pod, dimension)
         for dimension in DIMENSIONS:
@@ -65,21 +90,35 @@ class Observer:
             if used[dimension] > room + 1e-6:
                 self.broken.append(f"{name} over-allocated: {used[dimension]:g} of {room:g} {dimension}")
 
-    def _check_gangs(self) -> None:
+    def _check_gang(self, gang: Gang) -> None:
+        bound = ["nodeName" in pod["spec"] for pod in self._of_gang[gang].values() if _takes_part(pod)]
+        if not self._of_gang[gang]:
+            del self._of_gang[gang]
+        if any(bound) and not all(bound):
+            self._half_bound_since.setdefault(gang, asyncio.get_running_loop().time())
+        else:
+            self._half_bound_since.pop(gang, None)
+
+    def _check_half_bound(self) -> None:
         now = asyncio.get_running_loop().time()
-        members: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
-        for pod in self._pods:
-            labels = pod["metadata"].get("labels") or {}
-            gated = bool(pod["spec"].get("schedulingGates"))
-            alive = pod["status"].get("phase") in ("Pending", "Running") and "deletionTimestamp" not in pod["metadata"]
-            if labels.get("kube-synergy.dev/role") == "worker" and alive and not gated:
-                gang = (pod["metadata"]["namespace"], labels["kube-synergy.dev/job"], labels["kube-synergy.dev/run"])
-                members[gang].append("nodeName" in pod["spec"])
-        half = {gang for gang, bound in members.items() if any(bound) and not all(bound)}
-        self._half_bound_since = {gang: self._half_bound_since.get(gang, now) for gang in half}
         for gang, since in self._half_bound_since.items():
             if now - since > GANG_SECONDS:
                 self.broken.append(f"gang {'/'.join(gang)} half-bound for {now - since:.0f} s")
+
+
+def gang_of(pod: Object) -> Gang | None:
+    """Namespace, job and run of a worker; None for another pod."""
+    metadata = pod["metadata"]
+    labels = metadata.get("labels") or {}
+    if labels.get("kube-synergy.dev/role") != "worker":
+        return None
+    return metadata["namespace"], labels["kube-synergy.dev/job"], labels["kube-synergy.dev/run"]
+
+
+def _takes_part(pod: Object) -> bool:
+    """Whether the pod is to be bound with its gang, or is."""
+    alive = pod["status"].get("phase") in ("Pending", "Running") and "deletionTimestamp" not in pod["metadata"]
+    return alive and not pod["spec"].get("schedulingGates")
 
 
 def pod_request(pod: Object, dimension: str) -> float:

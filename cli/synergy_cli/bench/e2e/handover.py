@@ -42,14 +42,14 @@ async def service(product: Product, kube: KubeClient, replicas: list[Replica]) -
     spec = {"clusterIP": SERVICE_ADDRESS, "ports": ports}
     await kube.create(SERVICES, {"metadata": {"name": _SERVICE}, "spec": spec}, product.namespace)
     for replica in replicas:
-        await kube.create(_SLICES, _slice(replica), product.namespace)
+        await joins(product, kube, replica)
     try:
         yield f"{SERVICE_ADDRESS}:{_PORT}"
     finally:
         await kube.delete(SERVICES, _SERVICE, product.namespace)
         for replica in replicas:
             with suppress(NotFound):
-                await _leaves(product, kube, replica)
+                await leaves(product, kube, replica)
 
 
 async def leader(product: Product, kube: KubeClient, replicas: list[Replica]) -> Replica:
@@ -82,10 +82,10 @@ async def measure_hand_over(
     ended = time.perf_counter()
     if killed:
         await leading.program.kill()
-        await _leaves(product, kube, leading)
+        await leaves(product, kube, leading)
         await apply_jobs(kube, seen.namespace, then)
     else:
-        await _leaves(product, kube, leading)
+        await leaves(product, kube, leading)
         stopping = asyncio.create_task(leading.program.stop())
         await apply_jobs(kube, seen.namespace, then)
         await stopping
@@ -109,7 +109,12 @@ async def measure_hand_over(
     )
 
 
-async def _leaves(product: Product, kube: KubeClient, replica: Replica) -> None:
+async def joins(product: Product, kube: KubeClient, replica: Replica) -> None:
+    """The replica's address joins the Service."""
+    await kube.create(_SLICES, _slice(replica), product.namespace)
+
+
+async def leaves(product: Product, kube: KubeClient, replica: Replica) -> None:
     """The replica's address leaves the Service."""
     await kube.delete(_SLICES, _slice(replica)["metadata"]["name"], product.namespace)
 

@@ -50,9 +50,9 @@ def training_job(name: str) -> Json:
     }
 
 
-def bare_pod(name: str) -> Json:
-    """A pod of the default scheduler with one GPU, on a fake node."""
-    limits = {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}
+def bare_pod(name: str, *, gpus: int = 1) -> Json:
+    """A pod of the default scheduler on a fake node. Without GPUs it asks for nothing."""
+    limits = {"nvidia.com/gpu": str(gpus), "cpu": "1", "memory": "1Gi"} if gpus else {}
     container = {"name": "train", "image": "example/train:1", "resources": {"limits": limits}}
     spec = {"restartPolicy": "Never", "nodeSelector": {"type": "kwok"}, "containers": [container]}
     return {"metadata": {"name": name}, "spec": spec}

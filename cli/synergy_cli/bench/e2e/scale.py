@@ -96,7 +96,7 @@ async def measure_scale(
 
     running = await seen.until("all jobs to run", all_run, 600)
     starts = [await _start_one(kube, seen, f"one-more-{index}") for index in range(repeats)]
-    pods = [await _start_pod(kube, seen, f"pod-{index}") for index in range(repeats)]
+    pods = [await start_pod(kube, seen, f"pod-{index}") for index in range(repeats)]
     plans = histogram(await extender.metrics(), PLAN_SECONDS, mode="fill")
     memory = {
         "operator": product.operator.memory_bytes(),
@@ -125,9 +125,10 @@ async def _start_one(kube: KubeClient, seen: Seen, name: str) -> float:
     return done - begun
 
 
-async def _start_pod(kube: KubeClient, seen: Seen, name: str) -> float:
+async def start_pod(kube: KubeClient, seen: Seen, name: str, *, gpus: int = 1) -> float:
+    """Seconds from creating a bare pod of the default scheduler to its phase Running. It is gone afterwards."""
     begun = time.perf_counter()
-    await kube.create(PODS, bare_pod(name), seen.namespace)
+    await kube.create(PODS, bare_pod(name, gpus=gpus), seen.namespace)
     key = (seen.namespace, name)
     done = await seen.until(f"{name} to run", lambda: (seen.pods.items.get(key) or {}).get("phase") == "Running", 120)
     await kube.delete(PODS, name, seen.namespace, grace_seconds=0)

@@ -20,7 +20,7 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
 async def test_a_reconcile_is_counted_by_its_outcome_and_timed(error: Exception | None, outcome: str) -> None:
     metrics = Metrics()
 
-    async def work(key: str) -> float | None:
+    async def work(key: tuple[str, str]) -> float | None:
         await asyncio.sleep(0)
         if error is not None:
             raise error
@@ -28,10 +28,10 @@ async def test_a_reconcile_is_counted_by_its_outcome_and_timed(error: Exception 
 
     timed = metrics.timed(work)
     if error is None:
-        assert await timed("job") == 7.0
+        assert await timed(("team", "job")) == 7.0
     else:
         with pytest.raises(type(error)):
-            await timed("job")
+            await timed(("team", "job"))
     assert value(metrics, "reconciles_total", outcome=outcome) == 1.0
     assert value(metrics, "reconcile_seconds_count") == 1.0
 
