@@ -71,6 +71,15 @@ class Program:
         beside = sum(int(child.memory_full_info().uss) for child in top.children(recursive=True))
         return int(top.memory_info().rss) + beside
 
+    def cpu_seconds(self) -> float:
+        """Processor seconds of it and of the processes that it started and that still run. Raises ClickException if it
+        has ended."""
+        self.check()
+        assert self._process is not None
+        top = psutil.Process(self._process.pid)
+        spent = [one.cpu_times() for one in (top, *top.children(recursive=True))]
+        return float(sum(times.user + times.system for times in spent))
+
     def check(self) -> None:
         """Raises ClickException, with the end of its log, if it has ended by itself."""
         if not self.running:
