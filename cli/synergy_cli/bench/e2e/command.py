@@ -15,7 +15,7 @@ from synergy_cli.bench.e2e.aims import aims
 from synergy_cli.bench.e2e.load import GPUS_PER_NODE
 from synergy_cli.bench.e2e.machine import machine
 from synergy_cli.bench.e2e.run import Sizes, measure
-from synergy_cli.bench.e2e.table import text
+from synergy_cli.bench.e2e.table import reconcile_text, text
 from synergy_devcluster import DevclusterError, FakeNodes, Options
 from synergy_devcluster.run_with import at_hand
 from synergy_kube import KubeClient
@@ -47,10 +47,17 @@ _NEEDS = {"kopf": "operator", "uvicorn": "extender"}
     help="Number of repetitions. A figure is their median.",
 )
 @click.option(
+    "--stage",
+    default="all",
+    show_default=True,
+    type=click.Choice(["all", "reconcile"]),
+    help="Measure everything, or one stage alone: jobs reconciled once, by turns with the references.",
+)
+@click.option(
     "--logs", type=click.Path(path_type=Path, file_okay=False), help="Keep the logs of the processes in this folder."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def e2e(jobs: int, pods: int, repeats: int, logs: Path | None, as_json: bool) -> None:
+def e2e(*, jobs: int, pods: int, repeats: int, stage: str, logs: Path | None, as_json: bool) -> None:
     """Measure the components under load, on a devcluster with fake nodes that the command starts."""
     for module, extra in _NEEDS.items():
         if importlib.util.find_spec(module) is None:
@@ -59,15 +66,17 @@ def e2e(jobs: int, pods: int, repeats: int, logs: Path | None, as_json: bool) ->
     size = machine()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended then too
     try:
-        figures = _on_a_cluster(sizes, logs)
+        figures = _on_a_cluster(sizes, stage, logs)
     except DevclusterError as error:
         raise click.ClickException(str(error)) from error
     report = {"benchmark": "e2e", "machine": size, **figures}
-    report["aims"] = aims(report)
-    click.echo(json.dumps(report) if as_json else text(report))
+    if stage == "all":
+        report["aims"] = aims(report)
+    shown = text(report) if stage == "all" else reconcile_text(report)
+    click.echo(json.dumps(report) if as_json else shown)
 
 
-def _on_a_cluster(sizes: Sizes, logs: Path | None) -> dict[str, Any]:
+def _on_a_cluster(sizes: Sizes, stage: str, logs: Path | None) -> dict[str, Any]:
     group = FakeNodes("V100", sizes.nodes, GPUS_PER_NODE, 96, 512 << 30)
     options = Options(gpus=0, fake_nodes=(group,))
     with at_hand(options, report=_tell) as cluster, tempfile.TemporaryDirectory() as folder:
@@ -78,17 +87,17 @@ def _on_a_cluster(sizes: Sizes, logs: Path | None) -> dict[str, Any]:
             )
         place = logs or Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        return asyncio.run(_measure(cluster, place, sizes))
+        return asyncio.run(_measure(cluster, place, sizes, stage))
 
 
-async def _measure(cluster: synergy_devcluster.Cluster, folder: Path, sizes: Sizes) -> dict[str, Any]:
+async def _measure(cluster: synergy_devcluster.Cluster, folder: Path, sizes: Sizes, stage: str) -> dict[str, Any]:
     async with await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube:
         installed = (await kube.list(DEPLOYMENTS, "kube-synergy"))["items"]
         if installed:
             raise click.ClickException(
                 "kube-synergy is installed in this cluster and would plan too: uninstall it first"
             )
-        return await measure(cluster, kube, folder, sizes, tell=_tell)
+        return await measure(cluster, kube, folder, sizes, stage=stage, tell=_tell)
 
 
 def _tell(message: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import click
+import psutil
 import yaml
 
 from synergy_cli.bench.e2e import accounts
@@ -133,6 +134,20 @@ class Product:
         program = self._program("bare-operator", command, {"KUBECONFIG": str(self._kubeconfigs["operator"])})
         await program.start()
         return program
+
+    async def start_writer(self, status: Path) -> Program:
+        """Start the client that writes the status of this file into each new job."""
+        command = [sys.executable, "-m", "synergy_cli.bench.e2e.references.writer", str(status)]
+        program = self._program("writer", command, {"KUBECONFIG": str(self._kubeconfigs["operator"])})
+        await program.start()
+        return program
+
+    def cpu_seconds(self, component: str) -> float:
+        """Processor seconds that a component of the devcluster has used."""
+        process = self.cluster.component(component).process
+        assert process is not None
+        times = psutil.Process(process.pid).cpu_times()
+        return float(times.user + times.system)
 
     async def start_scheduler(self, name: str, extender: str | None) -> Program:
         """Start a kube-scheduler with the chart's configuration, which asks the extender at `extender` (host:port), or

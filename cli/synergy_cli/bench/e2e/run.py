@@ -15,7 +15,8 @@ from synergy_cli.bench.e2e.load import GPUS_PER_NODE, Seen, apply_jobs, delete_j
 from synergy_cli.bench.e2e.percentiles import counter, histogram
 from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.product import Product, Replica
-from synergy_cli.bench.e2e.scale import PLAN_SECONDS, ROUNDS, measure_bare_reconcile, measure_reconcile, measure_scale
+from synergy_cli.bench.e2e.reconcile import compare_reconciles, measure_bare_reconcile, measure_reconcile
+from synergy_cli.bench.e2e.scale import PLAN_SECONDS, ROUNDS, measure_scale
 from synergy_devcluster import Cluster
 from synergy_extender.rounds import Rounds
 from synergy_kube import KubeClient
@@ -59,15 +60,16 @@ class Sizes:
 
 
 async def measure(
-    cluster: Cluster, kube: KubeClient, folder: Path, sizes: Sizes, *, tell: Callable[[str], None]
+    cluster: Cluster, kube: KubeClient, folder: Path, sizes: Sizes, *, stage: str, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-    """All figures. Raises ClickException where something does not come about."""
+    """All figures, or those of one stage. Raises ClickException where something does not come about."""
     product = Product(cluster, kube, _OWN, folder)
     await kube.create(NAMESPACES, {"metadata": {"name": _OWN}})
     try:
         await product.install(_POLICY)
         await product.start_operator()
-        return await _Run(product, kube, sizes, tell).all()
+        run = _Run(product, kube, sizes, tell)
+        return await (run.reconcile() if stage == "reconcile" else run.all())
     finally:
         await product.close()
         await kube.delete(NAMESPACES, _OWN)
@@ -100,6 +102,15 @@ class _Run:
             "scale": [*scales, large["scale"]],
         }
 
+    async def reconcile(self) -> dict[str, Any]:
+        """The operator alone, beside its references."""
+        names = [f"job-{index:05}" for index in range(self._sizes.jobs)]
+        async with seen_namespace(self._kube, "bench-reconcile") as seen:
+            found = await compare_reconciles(
+                self._product, self._kube, seen, names, turns=self._sizes.turns, tell=self._tell
+            )
+        return {"sizes": asdict(self._sizes), "reconcile": found}
+
     async def _small(self, extender: Replica) -> list[dict[str, Any]]:
         scheduler = await self._product.start_scheduler("scheduler", extender.address)
         scales = []
@@ -131,7 +142,7 @@ class _Run:
         self._tell(f"{len(names)} jobs: reconciled once")
         by_bare = await measure_bare_reconcile(self._product, self._kube, seen, names)
         self._tell(f"by a bare kopf handler: {by_bare}")
-        reconciled = await measure_reconcile(self._product, self._kube, seen, names)
+        reconciled = await measure_reconcile(self._product, self._kube, seen, self._product.operator, names)
         self._tell(str(reconciled))
         begun = time.perf_counter()
         extender = await self._product.start_extender("extender-1")

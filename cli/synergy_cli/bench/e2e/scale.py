@@ -1,4 +1,4 @@
-"""Memory, planning time and time to start at so many jobs; a thousand jobs reconciled once."""
+"""Memory, planning time and time to start at so many jobs."""
 
 import time
 from collections.abc import Mapping
@@ -29,51 +29,6 @@ class Scale:
     plan_p99_ms: float | None
     start_s: float
     pod_start_s: float
-
-
-@dataclass(frozen=True)
-class Reconciled:
-    """Jobs created and reconciled once by the operator alone, or by the least that a kopf operator can be: seconds from
-    the first creation, its resident megabytes."""
-
-    jobs: int
-    created_s: float
-    reconciled_s: float
-    operator_mb: float
-
-
-async def measure_bare_reconcile(product: Product, kube: KubeClient, seen: Seen, jobs: list[str]) -> Reconciled:
-    """The reference, while the operator does not run. The jobs are gone afterwards."""
-    await product.operator.stop()
-    bare = await product.start_bare_operator()
-    try:
-        first = [f"{jobs[0]}-warm"]  # once it has seen one, it watches
-        await _reconciled(bare, kube, seen, first)
-        await delete_jobs(kube, seen, first)
-        found = await _reconciled(bare, kube, seen, jobs)
-        await delete_jobs(kube, seen, jobs)
-    finally:
-        await bare.stop()
-    await product.start_operator()
-    return found
-
-
-async def measure_reconcile(product: Product, kube: KubeClient, seen: Seen, jobs: list[str]) -> Reconciled:
-    """No extender runs: the operator only reconciles each job and writes its status."""
-    return await _reconciled(product.operator, kube, seen, jobs)
-
-
-async def _reconciled(operator: Program, kube: KubeClient, seen: Seen, jobs: list[str]) -> Reconciled:
-    begun = time.perf_counter()
-    await apply_jobs(kube, seen.namespace, jobs)
-    created = time.perf_counter()
-
-    def all_looked_at() -> bool:
-        return len(seen.jobs.items) == len(jobs) and all(phase == "Queued" for phase in seen.phases())
-
-    done = await seen.until("all jobs to be queued", all_looked_at, 300)
-    memory = operator.memory_bytes() / 1e6
-    return Reconciled(len(jobs), created - begun, done - begun, memory)
 
 
 async def measure_scale(

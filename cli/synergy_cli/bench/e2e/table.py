@@ -1,18 +1,17 @@
 """The report as text. Pure."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any, Final
 
 from synergy_cli.text_table import text_table
+
+_PARTS: Final = ("operator", "kube-apiserver", "etcd")
 
 
 def text(report: Mapping[str, Any]) -> str:
     """The aims beside the figures, then the figures by number of jobs."""
-    machine, binding = report["machine"], report["binding"]
-    head = (
-        f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']:.0f} GiB, "
-        f"Kubernetes {machine['kubernetes']}, Python {machine['python']}"
-    )
+    binding = report["binding"]
     aims = text_table(
         ("figure", "value", "aim", "met"),
         [
@@ -50,7 +49,42 @@ def text(report: Mapping[str, Any]) -> str:
         f"filter p50 {binding['filter_p50_ms']:.2f} ms, p99 {binding['filter_p99_ms']:.2f} ms, "
         f"bind p50 {binding['bind_p50_ms']:.1f} ms, p99 {binding['bind_p99_ms']:.1f} ms"
     )
-    return "\n\n".join((head, aims, references, scales, verbs))
+    return "\n\n".join((_head(report["machine"]), aims, references, scales, verbs))
+
+
+def reconcile_text(report: Mapping[str, Any]) -> str:
+    """The operator beside its references: medians of the turns."""
+    found = report["reconcile"]
+    rows = [
+        (
+            name,
+            _median(found[key], lambda one: one["reconciled_s"]),
+            *(_median(found[key], lambda one, part=part: one["cpu_ms"][part]) for part in _PARTS),
+            _median(found[key], lambda one: one["operator_mb"]),
+        )
+        for key, name in (
+            ("operator", "the operator"),
+            ("bare_handler", "a bare kopf handler"),
+            ("writer", "a client that writes the same"),
+        )
+    ]
+    columns = ("by", "reconciled once s", *(f"{part} cpu ms/job" for part in _PARTS), "memory MB")
+    ratios = (
+        f"{report['sizes']['jobs']} jobs: the operator takes {found['ratio_to_bare_handler']:.2f} of the time of a "
+        f"bare handler, {found['ratio_to_writer']:.2f} of that of a client that writes the same"
+    )
+    return "\n\n".join((_head(report["machine"]), text_table(columns, rows), ratios))
+
+
+def _head(machine: Mapping[str, Any]) -> str:
+    return (
+        f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']:.0f} GiB, "
+        f"Kubernetes {machine['kubernetes']}, Python {machine['python']}"
+    )
+
+
+def _median(turns: Sequence[Mapping[str, Any]], figure: Callable[[Any], float]) -> str:
+    return f"{median(figure(one) for one in turns):.1f}"
 
 
 def _shown(value: float | None) -> str:

@@ -12,11 +12,19 @@ from prometheus_client import Histogram as Measured
 from synergy_cli.bench.e2e.aims import aims
 from synergy_cli.bench.e2e.handover import leader_of
 from synergy_cli.bench.e2e.percentiles import Histogram, counter, histogram, percentile
+from synergy_cli.bench.e2e.reconcile import Reconciled, ratio
 from synergy_cli.bench.e2e.run import Sizes
-from synergy_cli.bench.e2e.table import text
+from synergy_cli.bench.e2e.table import reconcile_text, text
 from synergy_cli.main import main
 
 FILTERING = {"names": 1000, "calls": 10, "p50_ms": 0.5, "p99_ms": 1.5, "slowest_ms": 1.9}
+
+
+def reconciled(seconds: float, megabytes: float) -> dict[str, object]:
+    cpu = {"operator": seconds, "kube-apiserver": 2 * seconds, "etcd": 1.0}
+    return {"jobs": 1000, "created_s": 3.0, "reconciled_s": seconds, "operator_mb": megabytes, "cpu_ms": cpu}
+
+
 SCALE = {
     "jobs": 1000, "all_running_s": 30.0, "start_s": 0.7, "pod_start_s": 0.2, "plan_p50_ms": None, "plan_p99_ms": 9.0,
     "memory_mb": {"operator": 100.0, "extender": 200.0, "scheduler": 60.0},
@@ -31,8 +39,8 @@ REPORT = {
     "filter_quiet": FILTERING,
     "filter_bare": {**FILTERING, "p99_ms": 1.25},
     "filter_while_planning": FILTERING,
-    "reconcile": {"jobs": 1000, "created_s": 3.0, "reconciled_s": 4.0, "operator_mb": 90.0},
-    "reconcile_bare": {"jobs": 1000, "created_s": 3.0, "reconciled_s": 3.5, "operator_mb": 70.0},
+    "reconcile": reconciled(4.0, 90.0),
+    "reconcile_bare": reconciled(3.5, 70.0),
     "scale": [SCALE],
     "hand_over": [
         {"killed": True, "seconds": 11.0, "lost": 0, "doubled": 0},
@@ -105,6 +113,29 @@ def test_the_text_shows_aims_and_sizes() -> None:
     assert "reconciled once: 4.0 s, 3.5 s by a bare kopf handler (70 MB)" in lines
     assert "filter at the client: p99 1.50 ms, of a bare extender 1.25 ms" in lines
     assert any(line.split() == ["1000", "30.0", "0.70", "0.20", "9.0", "100", "200"] for line in lines)
+
+
+def test_the_text_of_the_reconcile_alone_has_medians_of_its_turns() -> None:
+    found = {
+        "operator": [reconciled(seconds, 90.0) for seconds in (4.0, 9.0, 5.0)],
+        "bare_handler": [reconciled(seconds, 70.0) for seconds in (2.0, 3.0, 4.0)],
+        "writer": [reconciled(3.5, 60.0)] * 3,
+        "ratio_to_bare_handler": 2.0,
+        "ratio_to_writer": 1.43,
+    }
+    lines = reconcile_text({"machine": REPORT["machine"], "sizes": {"jobs": 1000}, "reconcile": found}).splitlines()
+    assert any(line.split()[2:] == ["5.0", "5.0", "10.0", "1.0", "90.0"] for line in lines)
+    assert lines[-1] == (
+        "1000 jobs: the operator takes 2.00 of the time of a bare handler, 1.43 of that of a client that writes the "
+        "same"
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 1e3), st.floats(0.1, 1e3)), min_size=1, max_size=5))
+def test_a_ratio_is_between_those_of_the_turns(turns: list[tuple[float, float]]) -> None:
+    mine, theirs = ([Reconciled(1, 0.1, turn[which], 1.0, {}) for turn in turns] for which in (0, 1))
+    ratios = [one / other for one, other in turns]
+    assert min(ratios) <= ratio(mine, theirs) <= max(ratios)
 
 
 def test_the_nodes_suffice_for_all_jobs_and_some_beside_them() -> None:
