@@ -12,7 +12,7 @@ from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments, Rooms, nodes_needed
 from synergy_core.model.pool import Pool, Reservation, shares_of
 from synergy_core.model.resources import Vector, times
-from synergy_core.selection.diagnosis import choose_for, free_to, room_to_reserve
+from synergy_core.selection.diagnosis import apart, choose_for, free_to, room_to_reserve
 from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
 
@@ -148,13 +148,30 @@ class Packer:
 
     def _find(self, entry: QueueEntry, slots: Rooms, per_gpu: NDArray[np.int64]) -> NodeAssignments | None:
         """Nodes that can give `per_gpu` (one vector, or one per node), no more of them than the GPUs force."""
-        room = np.minimum(slots, (self._packing.free // per_gpu).min(axis=1))
         place = entry.place(self._pool)
+        if entry.gpus == 1 or place != "spread":
+            node = self._fullest(entry, slots, per_gpu)
+            if node is not None or entry.gpus == 1 or place == "consolidate":
+                return None if node is None else ((node, entry.gpus),)
+        room = np.minimum(slots, (self._packing.free // per_gpu).min(axis=1))
         assignments = choose_for(entry, self._pool, room, self._packing.emptiness())
         near = self._pool.gpu_type in entry.nearness
         if assignments is None or place == "spread" or near or len(assignments) == 1:
             return assignments
         return assignments if len(assignments) <= nodes_needed(entry.gpus, slots) else None
+
+    def _fullest(self, entry: QueueEntry, slots: Rooms, per_gpu: NDArray[np.int64]) -> int | None:
+        """The node that `choose_for` chooses if one can give `per_gpu` to all GPUs. Looks closely at those only that
+        have the GPUs: most nodes of a busy pool have none."""
+        nodes = np.flatnonzero(slots >= entry.gpus)
+        amounts = per_gpu * entry.gpus
+        for dimension in range(amounts.shape[-1]):
+            needed = amounts[..., dimension] if amounts.size == amounts.shape[-1] else amounts[nodes, dimension]
+            nodes = nodes[self._packing.free[nodes, dimension] >= needed]
+        if nodes.size == 0:
+            return None
+        emptiness = apart(entry, self._pool, self._packing.emptiness_of(nodes), nodes)
+        return int(nodes[np.argmin(emptiness)])
 
 
 def _nodes_held(entry: QueueEntry) -> NodeAssignments:

@@ -56,6 +56,11 @@ class Packing:
         emptiness: Emptiness = self.reservations.slots + self.free @ self.pool.weight
         return emptiness
 
+    def emptiness_of(self, nodes: NDArray[np.intp]) -> Emptiness:
+        """`emptiness` of some nodes."""
+        emptiness: Emptiness = self.reservations.slots[nodes] + self.free[nodes] @ self.pool.weight
+        return emptiness
+
     def affords(self, assignments: NodeAssignments, per_gpu: Vector) -> bool:
         """Whether the nodes have `per_gpu` left for each GPU."""
         return not any(any(map(gt, times(per_gpu, gpus), self.free[node].tolist())) for node, gpus in assignments)

@@ -52,8 +52,13 @@ class NodeCounts:
 
 
 def nodes_needed(need: int, room: Rooms) -> int:
-    """`NodeCounts.fewest` of room that changes."""
-    return NodeCounts(room).fewest(need)
+    """`NodeCounts.fewest` of room that changes, which is nowhere negative."""
+    nodes, counts = 0, np.bincount(room).tolist()
+    for gpus in range(len(counts) - 1, 0, -1):
+        if gpus * counts[gpus] >= need:
+            return nodes - (-need // gpus)
+        nodes, need = nodes + counts[gpus], need - gpus * counts[gpus]
+    return len(room) + 1
 
 
 def _fullest_with(room: Rooms, need: int, emptiness: Emptiness) -> int | None:
@@ -64,20 +69,32 @@ def _fullest_with(room: Rooms, need: int, emptiness: Emptiness) -> int | None:
 
 
 def _fewest(need: int, room: Rooms, emptiness: Emptiness) -> NodeAssignments | None:
-    """The nodes with the most room, and for the rest the fullest node that has enough."""
-    by_room = np.lexsort((emptiness, -room))
+    """The nodes with the most room, of equal ones the fullest, and for the rest the fullest node that has enough."""
     assignments: list[tuple[int, int]] = []
-    for position, node in enumerate(by_room.tolist()):
-        available = int(room[node])
-        if available <= 0:
-            return None
-        if available >= need:
-            enough = [other for other in by_room[position:].tolist() if room[other] >= need]
-            last = min(enough, key=lambda other: (float(emptiness[other]), other))
+    left = np.flatnonzero(room > 0)
+    while left.size:
+        most = int(room[left].max())
+        full = -(-need // most) - 1  # with one more node that has the most, there is enough
+        nodes = left[room[left] == most]
+        taken = _fullest(nodes, min(full, nodes.size), emptiness)
+        assignments += [(node, most) for node in taken.tolist()]
+        need -= most * taken.size
+        left = np.setdiff1d(left, taken if taken.size == full < nodes.size else nodes, assume_unique=True)
+        if taken.size == full and full < nodes.size:
+            enough = left[room[left] >= need]
+            last = int(enough[np.argmin(emptiness[enough])])
             return tuple(sorted([*assignments, (last, need)]))
-        assignments.append((node, available))
-        need -= available
     return None
+
+
+def _fullest(nodes: NDArray[np.intp], number: int, emptiness: Emptiness) -> NDArray[np.intp]:
+    """So many of the nodes, the fullest."""
+    if number in (0, nodes.size):
+        return nodes[:number]
+    values = emptiness[nodes]
+    bound = np.partition(values, number - 1)[number - 1]
+    below = nodes[values < bound]
+    return np.concatenate([below, nodes[values == bound][: number - below.size]])
 
 
 def _leftovers(need: int, room: Rooms, emptiness: Emptiness) -> NodeAssignments | None:

@@ -113,6 +113,8 @@ class Reservations:
         self.free_gpus = list(pool.gpus)
         self.free = [list(capacity) for capacity in pool.capacity]
         self.floating = 0
+        self._left: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._changed: set[int] = set()
         self.slots: Rooms = np.array([self._slots_of(index) for index in range(len(pool.nodes))], dtype=np.int64)
         self.total = int(self.slots.sum())
         self._unheld = sum(gpus for gpus, is_open in zip(self.free_gpus, pool.is_open, strict=True) if is_open)
@@ -123,6 +125,7 @@ class Reservations:
         other.free_gpus = list(self.free_gpus)
         other.free = [list(free) for free in self.free]
         other.slots = self.slots.copy()
+        other._left, other._changed = None, set()
         return other
 
     @property
@@ -152,20 +155,34 @@ class Reservations:
 
     def room(self, per_gpu: NDArray[np.int64]) -> Rooms:
         """GPUs that each open node can still reserve at `per_gpu[i]` (nodes x dimensions) of the other resources."""
-        afforded = (np.array(self.free, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
-        room: Rooms = np.where(self.pool.open, np.minimum(self.free_gpus, afforded), 0)
+        free_gpus, free = self.left()
+        afforded = (free // np.maximum(1, per_gpu)).min(axis=1)
+        room: Rooms = np.where(self.pool.open, np.minimum(free_gpus, afforded), 0)
         return room
 
     def stranded(self, per_gpu: NDArray[np.int64], gpus: int) -> Rooms:
         """GPUs of each node that nothing is left beside, once `gpus` at `per_gpu[i]` are reserved there."""
-        left = np.array(self.free, dtype=np.int64) - per_gpu * gpus
-        after = np.minimum(np.array(self.free_gpus) - gpus, (left // np.maximum(1, self.pool.shares)).min(axis=1))
+        free_gpus, free = self.left()
+        left = free - per_gpu * gpus
+        after = np.minimum(free_gpus - gpus, (left // np.maximum(1, self.pool.shares)).min(axis=1))
         stranded: Rooms = self.slots - gpus - np.maximum(0, after)
         return stranded
+
+    def left(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """`free_gpus` and `free` as arrays, nodes x dimensions: not to be changed, and valid until the next change."""
+        if self._left is None:
+            self._left = np.array(self.free_gpus, dtype=np.int64), np.array(self.free, dtype=np.int64)
+        else:
+            for node in self._changed:
+                self._left[0][node] = self.free_gpus[node]
+                self._left[1][node] = self.free[node]
+        self._changed.clear()
+        return self._left
 
     def _change(self, reservation: Reservation, sign: int) -> None:
         for node, gpus, amounts in reservation:
             self.free_gpus[node] -= sign * gpus
+            self._changed.add(node)
             free = self.free[node]
             for dimension, amount in enumerate(amounts):
                 free[dimension] -= sign * amount

@@ -232,7 +232,7 @@ class _ShareWalk(AdmissionWalk):
             return False
         if floats(entry, pool):
             return True
-        after = np.array(reservations.free_gpus) + self._displaceable_gpus[pool.gpu_type]
+        after = reservations.left()[0] + self._displaceable_gpus[pool.gpu_type]
         rooms = np.where(free_to(entry, pool), after, 0)
         needs_one = entry.place(pool) == "consolidate"
         return bool((rooms.max() if needs_one else rooms.sum()) >= entry.gpus)

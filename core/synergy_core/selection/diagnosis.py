@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.model.placement import NodeAssignments, Rooms, choose
+from synergy_core.model.placement import Emptiness, NodeAssignments, Rooms, choose
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.reasons import Reason
 from synergy_core.model.snapshot import Placement
@@ -14,6 +14,7 @@ from synergy_core.selection.queue_entry import QueueEntry
 
 _FAR: Final = 1e6
 """More than any two nodes differ in how empty they are."""
+_ALL_NODES: Final = slice(None)
 
 AS_PLACED: Final[Mapping[Placement, Reason]] = {
     "consolidate": Reason.NO_FREE_NODE,
@@ -51,15 +52,14 @@ def room_to_reserve(entry: QueueEntry, reservations: Reservations) -> tuple[Room
     return np.where(free_to(entry, pool), room, 0), harm
 
 
-def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: NDArray[np.float64]) -> NodeAssignments | None:
+def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: Emptiness) -> NodeAssignments | None:
     """Nodes of the pool for the entry in its placement; None where it does not fit.
 
     Of nodes that would do, jobs that share prefer nodes with shared GPUs, and other jobs the rest. A gang that needs
     several nodes, and minds which, gets no more of them than it needs, and these near each other if there are such.
     """
     place = entry.place(pool)
-    if entry.wants_shared is not None and pool.shared is not None:
-        emptiness = emptiness + _FAR * (pool.shared != (pool.gpu_type in entry.wants_shared))
+    emptiness = apart(entry, pool, emptiness)
     assignments = choose(place, entry.gpus, room, emptiness)
     tier = entry.nearness.get(pool.gpu_type)
     if assignments is not None and tier is not None and len(assignments) > 1:
@@ -70,6 +70,15 @@ def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: NDArray[np
     if len(assignments) == 1 or place == "spread" or not pool.domains:
         return assignments
     return pool.domains.choose(place, entry.gpus, room, emptiness, (len(assignments), 0)) or assignments
+
+
+def apart(
+    entry: QueueEntry, pool: Pool, emptiness: Emptiness, nodes: slice | NDArray[np.intp] = _ALL_NODES
+) -> Emptiness:
+    """How empty nodes are, those far away that jobs which share should leave to the others, and the other way round."""
+    if entry.wants_shared is None or pool.shared is None:
+        return emptiness
+    return emptiness + _FAR * (pool.shared[nodes] != (pool.gpu_type in entry.wants_shared))
 
 
 def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:

@@ -58,6 +58,21 @@ def test_giving_back_what_was_taken_restores_everything(taken: list[tuple[int, i
     assert (reservations.free_gpus, reservations.free, reservations.total) == before
 
 
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(-2, 3), st.booleans()), max_size=8))
+def test_what_is_left_is_the_same_as_arrays(changes: list[tuple[int, int, bool]]) -> None:
+    reservations = Reservations(Pool("V100", [node("n1"), node("n2", 4)]))
+    for where, gpus, looks in changes:
+        reservations.take(((where, gpus, (gpus * 1000, GIB)),))
+        if looks:
+            free_gpus, free = reservations.left()
+            assert free_gpus.tolist() == reservations.free_gpus
+            assert free.tolist() == reservations.free
+    other = reservations.copy()
+    other.take(((0, 1, (1, 1)),))
+    assert [one.tolist() for one in other.left()] == [other.free_gpus, other.free]
+    assert [one.tolist() for one in reservations.left()] == [reservations.free_gpus, reservations.free]
+
+
 def test_what_is_free_of_a_node_is_weighed_below_one_whatever_it_has() -> None:
     pool = Pool("V100", [node("a", 2, cpus=4, gib=30), node("b", 16, cpus=96, gib=1500)])
     weighed = (np.array(pool.capacity) * pool.weight).sum(axis=1)
