@@ -93,6 +93,7 @@ class Extender:
             rounds=lambda: self.loop.rounds,
             clock=clock,
             writes_per_second=settings.progress_writes_per_second / settings.replicas,
+            planned=lambda: self.loop.planned_round,
         )
         parts = ApiParts(
             self.cache,

@@ -61,8 +61,14 @@ class Allocation(ApiModel):
     admitted: Annotated[bool, Field(description="What the place needs is really free: the pods' gates may fall.")] = (
         False
     )
-    round: Annotated[int, Field(ge=0, description="The round that last decided this.")] = 0
-    lease_until: Annotated[Timestamp | None, Field(description="No worker is stopped before this.")] = None
+    round: Annotated[int, Field(ge=0, description="The round for which this place was granted.")] = 0
+    lease_until: Annotated[
+        Timestamp | None,
+        Field(
+            description="Of a revoked run, when it leaves: no worker is stopped before. Of a granted one, the end of "
+            "the round for which it was granted: it holds its place until it is revoked."
+        ),
+    ] = None
     gpu_type: Annotated[str, Field(description="GPU type of the place.")] = ""
     workers: Annotated[list[NodeShare], Field(max_length=4096, description="What the job may use now, by node.")] = []
     planned: Annotated[

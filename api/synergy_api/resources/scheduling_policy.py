@@ -272,6 +272,13 @@ class InForce(ApiModel):
     ] = None
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")]
     round_seconds: Annotated[int, Field(ge=1, description="Length of a round.")]
+    round: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="The newest round that is planned and written, counted from 1970 in rounds of this length.",
+        ),
+    ] = None
     allocation: Annotated[
         StandIn | None,
         Field(

@@ -1,11 +1,8 @@
 """The watched copy of the cluster."""
 
 import asyncio
-import logging
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object, tolerations_of_all
@@ -16,6 +13,7 @@ from synergy_api.cluster.slices import DeviceKey
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.names import GPU_RESOURCES, LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
+from synergy_extender.cluster.jobs.index import JobIndex
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger, held_by_others
 from synergy_extender.cluster.node_requests.watch import NodeRequests
 from synergy_extender.cluster.one_look import Hidden, read_each
@@ -25,7 +23,7 @@ from synergy_extender.cluster.trims import (
     VIEW,
     allocatable,
     facts_of_node,
-    kept,
+    facts_of_policy,
     said_by_author,
     trim_claim,
     trim_namespace,
@@ -36,7 +34,7 @@ from synergy_extender.cluster.trims import (
     trim_service,
     trim_slice,
 )
-from synergy_extender.cluster.views import JobView, Key, PodView, matters, read_job
+from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import (
     GPU_POOLS,
@@ -52,9 +50,6 @@ from synergy_kube.resources import (
     TENANTS,
     TRAINING_JOBS,
 )
-
-_LOG = logging.getLogger(__name__)
-_REMEMBERED_DELETIONS = 4096
 
 
 class ClusterCache:
@@ -72,14 +67,15 @@ class ClusterCache:
         requests: NodeRequests | None = None,
     ) -> None:
         self._on_change = on_change
+        self._jobs = JobIndex(on_change)
         self.requests = requests
         watch, optional = partial(Reflector, client), partial(Reflector, client, optional=True)
         self._reflectors = {
-            "trainingjobs": watch(TRAINING_JOBS, trim=self._trim_job, on_change=self._job_changed),
+            "trainingjobs": watch(TRAINING_JOBS, trim=self._jobs.trim, on_change=self._jobs.changed),
             "pods": watch(PODS, trim=trim_pod, on_change=self._pod_changed),
             "nodes": watch(NODES, trim=trim_node, on_change=self._node_changed),
             "gpupools": watch(GPU_POOLS, on_change=self._pool_changed),
-            "schedulingpolicies": watch(SCHEDULING_POLICIES, on_change=self._policy_changed),
+            "schedulingpolicies": watch(SCHEDULING_POLICIES, on_change=partial(self._facts_changed, facts_of_policy)),
             "resourcequotas": watch(RESOURCE_QUOTAS, trim=trim_quota, on_change=self._view_changed),
             "services": watch(SERVICES, label_selector=LABEL_JOB, trim=trim_service, on_change=self._service_changed),
             "namespaces": watch(NAMESPACES, trim=trim_namespace, on_change=self._tenancy_changed),
@@ -97,12 +93,9 @@ class ClusterCache:
         self._allocatable: dict[str, Amounts] = {}
         self._priority_class = priority_class
         self._services: set[Key] = set()
-        self._gone: OrderedDict[str, None] = OrderedDict()
-        self.jobs: dict[Key, JobView] = {}
         self.pods = PodIndex()
         self.assumed = AssumedBindings()
-        self.pools: list[Pool] = []
-        self.pool_problems: list[PoolProblem] = []
+        self.pools, self.pool_problems = list[Pool](), list[PoolProblem]()
 
     async def run(self) -> None:
         """Follow the cluster until cancelled."""
@@ -148,7 +141,7 @@ class ClusterCache:
         capacities = self.capacities()
         claimed = self._count_claims(capacities)
         return ClusterState(
-            jobs=dict(self.jobs),
+            jobs=dict(self._jobs.views),
             capacities=capacities,
             nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
             allocatable=dict(self._allocatable),
@@ -188,14 +181,20 @@ class ClusterCache:
         self.pods.claim(held_by_others(capacities, held, self.jobs.values()))
         return held
 
-    def observe(self, item: Object) -> None:
-        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought.
+    @property
+    def jobs(self) -> Mapping[Key, JobView]:
+        """The TrainingJobs that parse."""
+        return self._jobs.views
 
-        One that comes after the job's end does not bring it back: nothing would ever release what it holds.
-        """
-        view = self._trim_job(item).get(VIEW)
-        if isinstance(view, JobView):
-            self._take_job(view)
+    @property
+    def arrivals(self) -> int:
+        """How many times a job has begun to wait for a place."""
+        return self._jobs.arrivals
+
+    @property
+    def observe(self) -> Callable[..., None]:
+        """Takes a TrainingJob that the API server answered with (`JobIndex.observe`)."""
+        return self._jobs.observe
 
     async def refresh_jobs(self) -> None:
         """Read all TrainingJobs now, past a watch that may be behind."""
@@ -203,49 +202,6 @@ class ClusterCache:
             for item in page:
                 self.observe(item)
                 await asyncio.sleep(0)
-
-    def _trim_job(self, item: Object) -> dict[str, Any]:
-        """What is kept of a TrainingJob. What an answer has shown already is not read again from the watch."""
-        metadata = item["metadata"]
-        known = self.jobs.get(Key(metadata.get("namespace", ""), metadata["name"]))
-        if known is not None and (known.uid, known.resource_version) == (metadata["uid"], metadata["resourceVersion"]):
-            return {"metadata": kept(item), VIEW: known}
-        try:
-            return {"metadata": kept(item), VIEW: read_job(item)}
-        except ValueError as error:
-            _LOG.warning("TrainingJob %s/%s is left alone: %s", metadata.get("namespace"), metadata["name"], error)
-            return {"metadata": kept(item)}
-
-    def _take_job(self, view: JobView) -> None:
-        known = self.jobs.get(view.key)
-        if view.uid in self._gone:
-            return
-        if known is not None and known.uid == view.uid and int(known.resource_version) > int(view.resource_version):
-            return
-        self.jobs[view.key] = view
-        if known is None or matters(known) != matters(view):
-            self._on_change()
-
-    def _job_changed(self, change: Change) -> None:
-        key = Key(*change.key)
-        view = change.new.get(VIEW) if change.new is not None else None
-        if isinstance(view, JobView):
-            self._take_job(view)
-        elif change.new is None:
-            self._job_gone(key, (change.old or {}).get(VIEW))
-        elif self.jobs.pop(key, None) is not None:
-            self._on_change()
-
-    def _job_gone(self, key: Key, view: JobView | None) -> None:
-        """One that has taken the name since, and is known from an answer already, stays."""
-        known = self.jobs.get(key)
-        if view is not None:
-            self._gone[view.uid] = None
-            if len(self._gone) > _REMEMBERED_DELETIONS:
-                self._gone.popitem(last=False)
-        if known is not None and (view is None or known.uid == view.uid):
-            del self.jobs[key]
-            self._on_change()
 
     def _pod_changed(self, change: Change) -> None:
         old: PodView | None = change.old[VIEW] if change.old is not None else None
@@ -271,15 +227,15 @@ class ClusterCache:
         self._capacities = None
         self._on_change()
 
-    def _policy_changed(self, change: Change) -> None:
-        self._on_change()
-
     def _slice_changed(self, change: Change) -> None:
         self._capacities = None
         self._view_changed(change)
 
     def _view_changed(self, change: Change) -> None:
-        if (change.old or {}).get(VIEW) != (change.new or {}).get(VIEW):
+        self._facts_changed(lambda item: (item or {}).get(VIEW), change)
+
+    def _facts_changed(self, facts: Callable[[Object | None], object], change: Change) -> None:
+        if facts(change.old) != facts(change.new):
             self._on_change()
 
     def _service_changed(self, change: Change) -> None:

@@ -155,3 +155,10 @@ def said_by_author(item: Object | None) -> Object | None:
 def facts_of_node(node: Object | None) -> Object | None:
     """What plans depend on of a node that is kept: not its version, nor what it tells autoscalers."""
     return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}, MARKS: {}}
+
+
+def facts_of_policy(policy: Object | None) -> Object | None:
+    """What plans depend on of a policy: not the rest of its status, which the leader writes in every round."""
+    if policy is None:
+        return None
+    return {"spec": policy.get("spec"), "history": (policy.get("status") or {}).get("history")}

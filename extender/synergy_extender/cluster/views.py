@@ -234,3 +234,9 @@ def matters(job: JobView) -> tuple[Any, ...]:
     shares = status.allocation is not None and status.allocation.shared_gpu is not None
     gpus = (status.progress.run, status.progress.gpu_uuids) if shares and status.progress is not None else None
     return *given, status.phase, status.service, status.allocation, status.profile, gpus
+
+
+def begins_to_wait(before: JobView | None, job: JobView) -> bool:
+    """Whether the job may want a place now and did not before."""
+    waits = job.status.phase in ("Queued", "Profiling")
+    return waits and (before is None or before.uid != job.uid or before.status.phase != job.status.phase)

@@ -1,4 +1,4 @@
-"""Allocations in the states of the run protocol: granted, renewed, retuned, revoked, released."""
+"""Allocations in the states of the run protocol: granted, retuned, revoked, released."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -44,18 +44,6 @@ def grant(
         spread=True if place.spread else None,
         shared_gpu=shared_gpu(place, before, on_shared_node=any(share.devices for share in workers)),
     )
-
-
-def renew(allocation: Allocation, rounds: Rounds, round_index: int) -> Allocation:
-    """The same place until the end of the round, or of the next where it already has that.
-
-    A lease beyond that was written by a clock that was ahead, and is brought back: what it says would hold up the job's
-    next preemption until the true time has caught up.
-    """
-    until = rounds.end(round_index)
-    if allocation.lease_until is not None and until <= parse_time(allocation.lease_until) <= until + rounds.seconds:
-        return allocation
-    return allocation.model_copy(update={"round": round_index, "lease_until": format_time(until)})
 
 
 def retune(allocation: Allocation, place: core.Allocation, capacities: Capacities) -> Allocation:

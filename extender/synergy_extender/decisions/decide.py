@@ -26,7 +26,7 @@ from synergy_extender.decisions.protocol import Waits, settle, waits_since
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.decisions.shown import tell_estimates, tell_late, tell_queue, tell_restrictions
 from synergy_extender.decisions.summary import GPUShares, summary_of
-from synergy_extender.decisions.writing_order import in_turns, writing_order
+from synergy_extender.decisions.writing_order import ordered
 from synergy_extender.rounds import Moment
 from synergy_extender.snapshot import scheduling_record as marks
 from synergy_extender.snapshot.quotas import FreeQuotas
@@ -78,11 +78,7 @@ def decide(
             kept = {}
         _follow(drafts, moment, result, state, kept, quotas=quotas)
     for draft in drafts.values():
-        if draft.granted is not None and open_run(draft.job) is not None:
-            renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
-            if renewed is not draft.granted:
-                draft.put(ChangeKind.STAY, renewed)
-        elif draft.allocation is not None and open_run(draft.job) is not None:
+        if draft.granted is None and draft.allocation is not None and open_run(draft.job) is not None:
             sooner = places.brought_back(draft.allocation, moment.now, moment.rounds)
             if sooner is not draft.allocation:
                 draft.put(ChangeKind.LEAVE, sooner)
@@ -103,7 +99,7 @@ def decide(
     changes = [replace(change, summary=summary_of(change, shares)) for change in found]
     wanted = (RunState.LEAVING, RunState.WAITING, RunState.HOLDING)
     return Decision(
-        in_turns(sorted(changes, key=writing_order)),
+        ordered(changes),
         {k: place for k, place in kept.items() if k in drafts and _keeps(drafts[k], moment.now, wanted)},
     )
 

@@ -46,3 +46,9 @@ def unstarted_run(job: JobView, pods: PodIndex, assumed: AssumedBindings) -> int
         return None
     bound = any(pod.node or assumed.node_of(pod.uid) for pod in pods.of_run(job.key, allocation.run))
     return None if bound else allocation.run
+
+
+def waits_for_room(job: JobView) -> bool:
+    """Whether the job was granted a place and not admitted to it yet."""
+    allocation = job.status.allocation
+    return allocation is not None and allocation.state == "Granted" and not allocation.admitted

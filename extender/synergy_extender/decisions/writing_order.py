@@ -1,7 +1,7 @@
 """The order in which changes are written, and how many of them one pass writes."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from synergy_extender.cluster.views import Key
@@ -30,6 +30,32 @@ def affordable(changes: Sequence[StatusChange], *, estimates: int = 0) -> list[S
     return chosen
 
 
+def ordered(changes: Iterable[StatusChange]) -> list[StatusChange]:
+    """The order of writing. Of the runs that stay, those on the nodes of a new place come before it: what they give up
+    is written first. The others come after all that a job waits for (`waited_for`)."""
+    found = sorted(changes, key=_position)
+    entering = _nodes(change for change in found if change.kind is ChangeKind.ENTER)
+    late = [change for change in found if change.kind is ChangeKind.STAY and entering.isdisjoint(_nodes([change]))]
+    told = [change for change in found if change.kind > ChangeKind.ADMIT]
+    behind = {change.job.key for change in (*late, *told)}
+    first = [change for change in found if change.job.key not in behind]
+    return [*in_turns(first), *in_turns(late), *in_turns(told)]
+
+
+def waited_for(changes: Sequence[StatusChange]) -> int:
+    """How many changes, of those in the order of writing, a job or its GPUs wait for: all but the last runs that stay,
+    and what is only told."""
+    count = len(changes)
+    while count and (changes[count - 1].kind > ChangeKind.ADMIT or changes[count - 1].kind is ChangeKind.STAY):
+        count -= 1
+    return count
+
+
+def _nodes(changes: Iterable[StatusChange]) -> set[str]:
+    places = (change.allocation for change in changes)
+    return {share.node for place in places if place is not None for share in (*place.workers, *place.planned)}
+
+
 def in_turns(changes: Sequence[StatusChange]) -> list[StatusChange]:
     """Of each kind the first of every namespace, then the second of every one, and so on: many changes of one namespace
     do not hold up those of another."""
@@ -41,6 +67,6 @@ def in_turns(changes: Sequence[StatusChange]) -> list[StatusChange]:
     return [changes[index] for index in sorted(range(len(changes)), key=turns.__getitem__)]
 
 
-def writing_order(change: StatusChange) -> tuple[int, int, Key]:
+def _position(change: StatusChange) -> tuple[int, int, Key]:
     position = change.queue.position if change.queue is not None else 0
     return change.kind, position, change.job.key

@@ -65,14 +65,17 @@ class LeaseService:
         rounds: Callable[[], Rounds],
         clock: Callable[[], float],
         writes_per_second: float = WRITES_PER_SECOND,
+        planned: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`writes_per_second` is this replica's part of what the cluster bears of progress writes."""
+        """`writes_per_second` is this replica's part of what the cluster bears of progress writes; `planned` gives the
+        newest round that is known to be planned."""
         self._cache = cache
         self._fresh = fresh
         self._writer = writer
         self._reviewer = reviewer
         self._metrics = metrics
         self._rounds = rounds
+        self._planned = planned
         self._clock = clock
         self._writing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
         self._last_of: dict[Key, _Last] = {}
@@ -112,7 +115,7 @@ class LeaseService:
             job = await self._job(member)
         except CALL_FAILED as error:
             raise NotReadyError(f"the API server cannot be asked about the worker: {explain(error)}") from error
-        answer = verdict(job.status, pod, self._clock(), self._rounds())
+        answer = verdict(job.status, pod, self._clock(), self._rounds(), self._planned())
         self._metrics.leases.reports.labels(answer.verdict).inc()
         if member.rank == 0 and service_of(job).ended_run < member.run:
             reported = Reported(member.run, report)

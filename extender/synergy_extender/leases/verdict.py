@@ -27,8 +27,12 @@ class Verdict:
     memory_bytes: int
 
 
-def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds) -> Verdict:
-    """What the pod of `pod.member.run` shall do. A pod of a run that is over, or of none, leaves at once.
+def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds, planned: int = 0) -> Verdict:
+    """What the pod of `pod.member.run` shall do. A pod of a run that is over, or of none, leaves at once. `planned` is
+    the newest round that is known to be planned and written.
+
+    A granted run holds its place to the end of the round, and of the next one once that is planned: nothing is written
+    to renew its lease (decision 79).
 
     So does a pod that was deleted: its node may be cut off from the API server, and the next run counts on its leaving
     (decision 27)."""
@@ -39,12 +43,15 @@ def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds)
         return _leave(0.0, _share(pod, None))
     if pod.leaves_by is not None:
         return _leave(0.0, _share(pod, allocation))
-    remaining = max(0.0, parse_time(allocation.lease_until) - now) if allocation.lease_until is not None else 0.0
     if allocation.state == "Revoked":
+        remaining = max(0.0, parse_time(allocation.lease_until) - now) if allocation.lease_until is not None else 0.0
         # a lease that is longer was written by a clock that was ahead
         remaining = min(remaining, rounds.seconds + rounds.lead_s)
         return _leave(remaining, _share(pod, allocation), early_s=_save_seconds(status))
-    next_report = next_report_s(now, rounds, decided=allocation.round > rounds.at(now), spread=_spread(pod.uid))
+    here = rounds.at(now)
+    decided = max(allocation.round, planned) > here
+    next_report = next_report_s(now, rounds, decided=decided, spread=_spread(pod.uid))
+    remaining = rounds.end(here + 1 if decided else here) - now
     return Verdict("continue", None, _rounded(remaining), next_report, **_share(pod, allocation).fields)
 
 

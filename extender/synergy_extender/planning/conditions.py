@@ -95,9 +95,11 @@ def policy_statuses(
     now: float,
     shares_from: SharesFrom = "",
     undeclared: str = "",
+    *,
+    planned: int | None = None,
 ) -> dict[str, SchedulingPolicyStatus]:
     """The status of each SchedulingPolicy whose written one is not so already. Only one of them is ever in force; it
-    also names the fields that the served schemas do not declare."""
+    also names the fields that the served schemas do not declare, and `planned`, the newest round that is written."""
     changed: dict[str, SchedulingPolicyStatus] = {}
     for item in objects:
         name = str(item["metadata"]["name"])
@@ -113,7 +115,7 @@ def policy_statuses(
         if undeclared and name == DEFAULT_POLICY_NAME:
             older = say(Reason.OLDER_SCHEMA, fields=undeclared)
             conditions.append(condition(item, older, holds=False, now=now, kind=SCHEMAS_CURRENT))
-        followed = _followed(policy, shares_from) if name == DEFAULT_POLICY_NAME else None
+        followed = _followed(policy, shares_from, planned) if name == DEFAULT_POLICY_NAME else None
         history = policy.history if name == DEFAULT_POLICY_NAME else None
         status = SchedulingPolicyStatus(in_force=followed, history=history, conditions=conditions)
         if status.to_wire() != (item.get("status") or {}):
@@ -121,7 +123,7 @@ def policy_statuses(
     return changed
 
 
-def _followed(policy: PolicyInForce, shares_from: SharesFrom) -> InForce:
+def _followed(policy: PolicyInForce, shares_from: SharesFrom, planned: int | None) -> InForce:
     spec = policy.spec
     return InForce(
         policy=spec.policy,
@@ -129,6 +131,7 @@ def _followed(policy: PolicyInForce, shares_from: SharesFrom) -> InForce:
         placement_sensitive=spec.placement_sensitive or None,
         mechanism=spec.mechanism,
         round_seconds=spec.round_seconds,
+        round=planned,
         allocation=_ALLOCATIONS.get(shares_from),
     )
 

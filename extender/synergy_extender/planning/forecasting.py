@@ -27,10 +27,6 @@ EVERY_S: Final = 60.0
 IDLE: Final = 20.0
 """Between two forecasts pass so many times the CPU seconds of the last one: 5 % of a core at the most."""
 DRAWS: Final = 10
-WRITES_PER_SECOND: Final = 5.0
-"""Estimates that are written for their own sake."""
-_SAVED_S: Final = 5.0
-"""Unused writes are saved up for so long, the longest time between two passes."""
 TIMEOUT_S: Final = 600.0
 _LOOK_S: Final = 1.0
 _MOST_FAILURES: Final = 3
@@ -111,28 +107,6 @@ class Forecasts:
         self._succeeded()
         if self.enabled:
             self.estimates = None
-
-
-class WriteBudget:
-    """How many estimates may be written now: so many a second, saved up for a few seconds."""
-
-    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._per_second = per_second
-        self._clock = clock
-        self._saved = per_second
-        self._at = clock()
-
-    @property
-    def left(self) -> int:
-        """Writes that may be made now."""
-        now = self._clock()
-        self._saved = min(self._per_second * _SAVED_S, self._saved + (now - self._at) * self._per_second)
-        self._at = now
-        return int(self._saved)
-
-    def spend(self, writes: int) -> None:
-        """So many are made."""
-        self._saved -= writes
 
 
 class ForecastLoop:

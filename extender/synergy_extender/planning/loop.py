@@ -13,39 +13,36 @@ from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key
-from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
-from synergy_extender.decisions.unstarted import Unstarted
-from synergy_extender.decisions.writing_order import affordable
+from synergy_extender.decisions.unstarted import Unstarted, waits_for_room
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.growth.autoscaling import Autoscaling
 from synergy_extender.leader import Lead
-from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.metrics import Metrics
 from synergy_extender.planner.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.clock_steps import ClockSteps
-from synergy_extender.planning.forecasting import WRITES_PER_SECOND, Forecasts, WriteBudget
+from synergy_extender.planning.forecasting import Forecasts
 from synergy_extender.planning.last_plan import LastPlan
-from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
-from synergy_extender.planning.progress_repair import ProgressRepair
+from synergy_extender.planning.policy import PolicyInForce, ReadPolicy, plan_config, with_prices
 from synergy_extender.planning.publisher import Publisher
 from synergy_extender.planning.skipped_fill import FillPlan, fill_signature
-from synergy_extender.planning.unwritten import Unwritten
 from synergy_extender.planning.wake import next_wake
-from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_extender.rounds import Moment, Rounds, Timetable
 from synergy_extender.snapshot.failing import without_failing_nodes
 from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.tenants.planned import tenants_of
+from synergy_extender.writing.job_statuses import JobStatuses
+from synergy_extender.writing.writer import LeadLostError
 from synergy_kube import KubeClient
 from synergy_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
-_DEBOUNCE_S = 0.1
-_DEBOUNCE_MOST_S = 1.0
+_DEBOUNCE_S = 0.05
+_REST_MOST_S = 1.0
 _IDLE_SHARE = 2.0
-"""While changes stream in, of the time that passes two parts in three belong to others: the verbs share the cores."""
+"""While changes stream in, of the time that passes two parts in three belong to others: the verbs share the cores. The
+rest begins with the end of a pass, so that the first change after a quiet time does not wait for it."""
 _AFTER_FAILURE_S = 1.0
 _POSITIONS_AGAIN_S = 1.0
 
@@ -72,20 +69,15 @@ class PlanningLoop:
     ) -> None:
         self._cache = cache
         self._forecasts = forecasts or Forecasts(metrics, enabled=False)
-        self._estimate_writes = WriteBudget(WRITES_PER_SECOND)
         self._worker = worker
         self._metrics = metrics
         self._leadership = lead
         self._clock = clock
-        self._unwritten = Unwritten(time.monotonic)
-        self._writer = StatusWriter(
-            client, lead=lead, observe=cache.observe, metrics=metrics, unwritten=self._unwritten, clock=clock
-        )
-        self._repair = ProgressRepair(ProgressWriter(client, cache.observe), metrics, lambda: lead.leading)
+        self._statuses = JobStatuses(client, cache, metrics, lead=lead, clock=clock)
         self._autoscaling = Autoscaling(client, cache, metrics, lead=lead)
         self._publisher = Publisher(client, cache, metrics, lead=lead, refused=self._autoscaling.refused)
         self._dirty = asyncio.Event()
-        self._policy = PolicyInForce()
+        self._policy, self._read = PolicyInForce(), ReadPolicy()
         self._again_at: float | None = None
         self._timetable: Timetable | None = None
         self._clock_steps = ClockSteps()
@@ -94,6 +86,7 @@ class PlanningLoop:
         self._unstarted = Unstarted()
         self._last_fill: FillPlan | None = None
         self._computed_s = 0.0
+        self._passed_at = 0.0
         self.last: LastPlan | None = None
 
     def notify(self) -> None:
@@ -103,12 +96,20 @@ class PlanningLoop:
     @property
     def rounds(self) -> Rounds:
         """The rounds in force."""
-        return Rounds(policy_in_force(self._cache.policy, self._policy).spec.round_seconds)
+        return Rounds(self._read.of(self._cache.policy, self._policy).spec.round_seconds)
 
     @property
     def policy(self) -> PolicyInForce:
         """The policy in force."""
-        return with_prices(policy_in_force(self._cache.policy, self._policy), self._policy, self._cache.capacities())
+        return with_prices(self._read.of(self._cache.policy, self._policy), self._policy, self._cache.capacities())
+
+    @property
+    def planned_round(self) -> int:
+        """The newest round that this replica has planned or, where another leads, that the policy's status names; 0
+        where none is known."""
+        if self._timetable is not None and self._leadership.leading:
+            return self._timetable.planned
+        return self._read.of(self._cache.policy, self._policy).planned_round
 
     @property
     def leaving_s(self) -> float:
@@ -140,6 +141,7 @@ class PlanningLoop:
                 await self._wait()
                 with span("pass"):
                     await self._pass()
+                self._passed_at = time.monotonic()
             except LeadLostError:
                 _LOG.warning("the lead was lost while writing; the rest of the plan is not written")
             except CALL_FAILED as error:
@@ -160,16 +162,20 @@ class PlanningLoop:
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
         self._last_fill = None
+        self._statuses.forget()
         self._publisher.forget()
 
     async def _wait(self) -> None:
         """Until something changed, and a moment longer, or until it is time."""
         now = self._clock()
-        wake_at = next_wake(now, self._cache.jobs.values(), self._timetable, self._again_at, self._unwritten.next_in_s)
+        wake_at = next_wake(
+            now, self._cache.jobs.values(), self._timetable, self._again_at, self._statuses.unwritten.next_in_s
+        )
+        rest_until = self._passed_at + min(_IDLE_SHARE * self._computed_s, _REST_MOST_S)
         try:
             async with asyncio.timeout(max(0.0, wake_at - now)):
                 await self._dirty.wait()
-                await asyncio.sleep(min(max(_DEBOUNCE_S, _IDLE_SHARE * self._computed_s), _DEBOUNCE_MOST_S))
+                await asyncio.sleep(max(_DEBOUNCE_S, rest_until - time.monotonic()))
         except TimeoutError:
             pass
         self._dirty.clear()
@@ -177,7 +183,7 @@ class PlanningLoop:
     async def _pass(self) -> None:
         now = self._clock()
         self._again_at, self._computed_s = None, 0.0
-        written = policy_in_force(self._cache.policy, self._policy)
+        written = self._read.of(self._cache.policy, self._policy)
         self._policy = with_prices(written, self._policy, self._cache.state().capacities)
         if self._clock_steps.stepped(now):
             self._forget_times(now)
@@ -186,7 +192,8 @@ class PlanningLoop:
             self._timetable = Timetable(rounds, now)
         timetable = self._timetable
         mode, index = timetable.plan_at(now)
-        self._unwritten.keep(self._cache.jobs)
+        arrivals = self._cache.arrivals
+        self._statuses.unwritten.keep(self._cache.jobs)
         try:
             result = await self._plan(mode, index, now)
         except PlanFailed as error:
@@ -214,10 +221,13 @@ class PlanningLoop:
         plan = result.plan if result is not None else None
         await self._autoscaling.keep(self._cache.state(), plan)
         with self._metrics.planning.write_seconds.labels(mode).time():
-            dropped = await self._writer.write(self._affordable(decision.changes))
-        if not dropped:
+            done, more = await self._statuses.write(decision.changes, arrivals)
+        if more:
+            self._again_at = self._clock() + _POSITIONS_AGAIN_S
+        if done.left:
+            self._dirty.set()
+        elif not done.dropped:
             self._last_fill = last_fill
-        self._metrics.writes.unwritten_jobs.set(len(self._unwritten))
         if mode == "round":
             self._metrics.planning.rounds.inc()
             if self._clock() > rounds.start(index):
@@ -246,7 +256,7 @@ class PlanningLoop:
             self._timetable.planned = self._timetable.rounds.due(now)
 
     async def _plan(self, mode: Mode, index: int, now: float) -> PlanResult | None:
-        state, left_out = self._state(now), self._unwritten.out_of_plans()
+        state, left_out = self._state(now), self._statuses.unwritten.out_of_plans()
         built = await self._compute(
             build_snapshot,
             state,
@@ -274,27 +284,17 @@ class PlanningLoop:
         ended = {one.job: one for one in found}
         return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out, ended)
 
-    def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
-        """All that runs depend on, and as many new reasons and positions as are no burden. The next pass finds the
-        rest, soon if it is more than estimates."""
-        chosen = affordable(changes, estimates=self._estimate_writes.left)
-        estimates = sum(change.kind is ChangeKind.ESTIMATE for change in chosen)
-        self._estimate_writes.spend(estimates)
-        told = sum(change.kind is not ChangeKind.ESTIMATE for change in changes)
-        if len(chosen) - estimates < told:
-            self._again_at = self._clock() + _POSITIONS_AGAIN_S
-        return chosen
-
     async def _afterwards(self, plan: Plan | None) -> None:
         """What no worker waits for."""
         now = self._clock()
         state = self._state(now)
-        placed = ((key, job.status.allocation) for key, job in state.jobs.items() if job.status.allocation is not None)
-        unadmitted = [key for key, one in placed if one.state == "Granted" and not one.admitted]
-        self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
+        self._granted_since = {
+            job.key: self._granted_since.get(job.key, now) for job in state.jobs.values() if waits_for_room(job)
+        }
         self._unstarted.note(state.jobs.values(), state.pods, self._cache.assumed, now)
         self._forecasts.note_starts(state, now)
-        await self._repair.repair(state.jobs.values())
+        await self._statuses.repair(state.jobs.values())
         shares_from = self.last.planned.plan.shares_from if self.last is not None else ""
         await self._autoscaling.follow(state, plan, self._reserved.values(), now)
-        await self._publisher.publish(state, self._policy, now, shares_from)
+        planned = self._timetable.planned if self._timetable is not None else None
+        await self._publisher.publish(state, self._policy, now, shares_from, planned=planned)

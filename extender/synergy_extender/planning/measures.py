@@ -1,4 +1,4 @@
-"""What the leader measures: gauges from the cluster's state after each pass, and counts of the changes it wrote."""
+"""What the leader measures: gauges from the cluster's state after each pass."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from synergy_api.resources.training_job import FINISHED
 from synergy_core.selection.failing_nodes import FailingState
 from synergy_extender.cluster.measured_speeds import errors_of_estimates
-from synergy_extender.cluster.revocation import rule_of
 from synergy_extender.cluster.run_state import RunState, open_run, run_state, waiting_seconds
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView
 from synergy_extender.colocation.measured import errors_of_predictions
-from synergy_extender.decisions.changes import StatusChange
 from synergy_extender.metrics import Metrics
 from synergy_extender.metrics.jobs import JobMetrics
 from synergy_extender.metrics.planning import PlanningMetrics
@@ -71,22 +69,6 @@ def measure_uses(metrics: JobMetrics, uses: Mapping[str, TenantUse]) -> None:
     metrics.tenant_type_gpus.clear()
     for labels, gpus in totals.items():
         metrics.tenant_type_gpus.labels(*labels).set(gpus)
-
-
-def count_change(metrics: Metrics, change: StatusChange, now: float) -> None:
-    """Count a written change: a run that is revoked, or the first training run of a job that is admitted."""
-    new = change.new_preemption
-    if new is not None:
-        metrics.planning.preemptions.labels(new.rule).inc()
-    before, after = change.job.status.allocation, change.allocation
-    if after is None:
-        return
-    was = before if before is not None and before.run == after.run else None
-    if after.state == "Revoked" and was is not None and was.state == "Granted":
-        metrics.planning.revocations.labels(rule_of(after.reason)).inc()
-    first = after.purpose == "Train" and change.job.status.start_time is None
-    if first and after.state == "Granted" and after.admitted and (was is None or not was.admitted):
-        metrics.jobs.first_start.observe(waiting_seconds(change.job, now))
 
 
 def _speed_gain(holding: Sequence[JobView]) -> float:

@@ -32,6 +32,24 @@ class PolicyInForce:
     unpriced: tuple[str, ...] = ()
     history: ServiceHistory | None = None
     """What the policy's status has of the cluster's finished jobs."""
+    planned_round: int = 0
+    """The newest planned round that the policy's status names, 0 where it names none."""
+
+
+class ReadPolicy:
+    """The policy in force, read again when another object is there: each report of a worker asks for it."""
+
+    def __init__(self) -> None:
+        self._read: tuple[Object | None, SchedulingPolicySpec, PolicyInForce] | None = None
+
+    def of(self, written: Object | None, before: PolicyInForce) -> PolicyInForce:
+        """Like `policy_in_force`."""
+        known = self._read
+        if known is not None and known[0] is written and (not known[2].problem or known[1] is before.spec):
+            return known[2]
+        found = policy_in_force(written, before)
+        self._read = (written, before.spec, found)
+        return found
 
 
 def policy_in_force(written: Object | None, before: PolicyInForce) -> PolicyInForce:
@@ -40,9 +58,10 @@ def policy_in_force(written: Object | None, before: PolicyInForce) -> PolicyInFo
         return PolicyInForce(missing=True)
     try:
         spec = SchedulingPolicySpec.model_validate(written.get("spec") or {})
-        return PolicyInForce(spec, history=history_of(written))
+        return PolicyInForce(spec, history=history_of(written), planned_round=_planned_round(written))
     except ValidationError as error:
-        return PolicyInForce(before.spec, first_problem(error, within="spec"), history=history_of(written))
+        problem = first_problem(error, within="spec")
+        return PolicyInForce(before.spec, problem, history=history_of(written), planned_round=_planned_round(written))
 
 
 def with_prices(policy: PolicyInForce, before: PolicyInForce, capacities: Iterable[NodeCapacity]) -> PolicyInForce:
@@ -70,6 +89,11 @@ def history_of(written: Object) -> ServiceHistory | None:
         return SchedulingPolicyStatus.model_validate(written.get("status") or {}).history
     except ValidationError:
         return None
+
+
+def _planned_round(written: Object) -> int:
+    found = ((written.get("status") or {}).get("inForce") or {}).get("round")
+    return found if isinstance(found, int) else 0
 
 
 def plan_config(policy: PolicyInForce, mode: Mode) -> PlanConfig:

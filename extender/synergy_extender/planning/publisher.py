@@ -75,10 +75,16 @@ class Publisher:
         self._meters.forget()
 
     async def publish(
-        self, state: ClusterState, policy: PolicyInForce, now: float, shares_from: SharesFrom = ""
+        self,
+        state: ClusterState,
+        policy: PolicyInForce,
+        now: float,
+        shares_from: SharesFrom = "",
+        *,
+        planned: int | None = None,
     ) -> None:
-        """`shares_from` is what the newest plan says of its allocation. An object of which the API server refuses the
-        status is left as it is; the next pass tries again.
+        """`shares_from` is what the newest plan says of its allocation, `planned` the newest round that is written. An
+        object of which the API server refuses the status is left as it is; the next pass tries again.
 
         Raises aiohttp.ClientError or TimeoutError.
         """
@@ -89,9 +95,9 @@ class Publisher:
         problems = [*self._cache.pool_problems, *found]
         for item, pool in _with(pools, pool_statuses(pools, state, problems, now, self._refused)):
             await self._write(GPU_POOLS, item, pool, now)
-        for item, verdict in _with(
-            policies, policy_statuses(policies, policy, now, shares_from, told_all(self._client.undeclared))
-        ):
+        undeclared = told_all(self._client.undeclared)
+        told = policy_statuses(policies, policy, now, shares_from, undeclared, planned=planned)
+        for item, verdict in _with(policies, told):
             await self._write(SCHEDULING_POLICIES, item, verdict, now)
         await self._publish_tenants(state, now)
         await self._tell_once(_of_no_object(state, policy), now)

@@ -74,8 +74,8 @@ class Watchman:
         status = change.new.get("status") or {}
         self.phases[change.key[1]] = status.get("phase", "")
         allocation = status.get("allocation") or {}
-        if allocation.get("state") == "Granted" and allocation.get("leaseUntil"):
-            self._book.leases[(change.key[1], allocation["run"])] = parse_time(allocation["leaseUntil"])
+        if allocation.get("leaseUntil"):
+            self._note_lease((change.key[1], allocation["run"]), parse_time(allocation["leaseUntil"]))
         last = (status.get("service") or {}).get("last") or {}
         self._note_save(change.key[1], status)
         if change.old is not None:
@@ -86,6 +86,10 @@ class Watchman:
             self._book.breaks(promise)
         if change.old is not None and self._user_ended(change.old, change.new):
             self._book.ended((change.key[1], (status.get("service") or {}).get("run", 0)), "its user suspended it")
+
+    def _note_lease(self, run: Run, until: float) -> None:
+        """A granted run holds its place at least so long, a revoked one exactly."""
+        self._book.leases[run] = max(until, self._book.leases.get(run, 0.0))
 
     def _note_save(self, job: str, status: Object) -> None:
         """How long the job's checkpoint takes, as everybody can read."""

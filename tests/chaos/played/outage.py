@@ -22,7 +22,7 @@ from chaos.workload import GPU_TYPES, plain_template
 from support.waiting import eventually
 from synergy_devcluster.programs.processes import reap
 from synergy_kube import KubeClient
-from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube.resources import SCHEDULING_POLICIES, TRAINING_JOBS
 
 _LOG = logging.getLogger("chaos")
 _HALF = 32
@@ -68,8 +68,8 @@ async def outage(stage: Stage, seconds: float) -> Witness:
             await asyncio.sleep(seconds)
             after = _steps(player, without=told[0])
             saved = player.trainings[told[0]].checkpoint
-        for name in after:
-            await _until(partial(_has_lease, book, name), 120, f"the lease of {name} to be renewed")
+        planned = await _planned_round(kube)
+        await eventually(partial(_planned_since, kube, planned), seconds=120, what="a round to be planned")
         await _until(lambda: watchman.phases["third"] == "Succeeded", 120, "the third job to succeed")
         await _until(lambda: told[0] in _training(player), 120, "the job that left to go on")
         resumed = player.trainings[told[0]].resumed
@@ -116,9 +116,14 @@ async def _left(player: Player, told: Run) -> float:
     return time.time() - player.lease_end(told)
 
 
-def _has_lease(book: Book, name: str) -> bool:
-    """The first run of the job was told again that it holds its place."""
-    return book.leases[name, 1] > time.time()
+async def _planned_round(kube: KubeClient) -> int:
+    """The newest round that the policy's status names."""
+    status = (await kube.get(SCHEDULING_POLICIES, "default")).get("status") or {}
+    return int((status.get("inForce") or {}).get("round", 0))
+
+
+async def _planned_since(kube: KubeClient, index: int) -> bool:
+    return await _planned_round(kube) > index
 
 
 def _training(player: Player) -> set[str]:

@@ -16,7 +16,6 @@ from support.extender.world import Replica
 from support.on_cluster.jobs import matrix
 from support.operator.stage import GIB, V100, running_operator
 from support.waiting import eventually
-from synergy_api.timestamps import parse_time
 from synergy_extender.snapshot.quotas import NamespaceQuotas
 from synergy_kube import KubeClient
 from synergy_kube.resources import NAMESPACES, PODS, RESOURCE_QUOTAS, SCHEDULING_POLICIES
@@ -56,14 +55,21 @@ class Namespace(Team):
 
         return await eventually(told, seconds=20, what=f"{name} to wait for its quota", every=0.05)
 
-    async def renewed(self, name: str, times: int) -> None:
+    async def kept(self, name: str, times: int) -> None:
         """Wait until so many rounds have kept the job where it is."""
-        first = parse_time((await self.status(name))["allocation"]["leaseUntil"])
+        held, first = (await self.status(name))["allocation"], await self.planned_round()
 
         async def later() -> bool:
-            return parse_time((await self.status(name))["allocation"]["leaseUntil"]) >= first + 5 * times
+            return await self.planned_round() >= first + times
 
-        await eventually(later, seconds=10 + 10 * times, what=f"{name} to be renewed {times} times", every=0.1)
+        await eventually(later, seconds=10 + 10 * times, what=f"{times} rounds to be planned", every=0.1)
+        now = (await self.status(name))["allocation"]
+        assert (now["run"], now["state"]) == (held["run"], "Granted")
+
+    async def planned_round(self) -> int:
+        """The newest round that the policy's status names."""
+        policy = await self.kube.get(SCHEDULING_POLICIES, "default")
+        return int(policy["status"]["inForce"].get("round", 0))
 
 
 def on_node() -> Json:
@@ -121,7 +127,7 @@ async def test_a_job_over_its_quota_waits_with_its_numbers_while_others_run_on_a
     await red.wants_four("greedy")
     message = await red.waits_for_quota("greedy")
     assert f"quota {red.namespace}/gpus allows 2 of {GPUS} and has 2 left, and it needs 4" in message
-    await blue.renewed("one", 3)
+    await blue.kept("one", 3)
     assert [undisturbed(await blue.status(name)) for name in ("one", "two")] == [True, True]
     status = await red.status("greedy")
     assert "allocation" not in status, "it was never given what it could not use"

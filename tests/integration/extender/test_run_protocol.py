@@ -10,12 +10,12 @@ from support.extender.world import GIB, Operator, Replica
 from support.waiting import eventually
 from synergy_api import names
 from synergy_api.timestamps import format_time, parse_time
-from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
+from synergy_kube.resources import NODES, PODS, SCHEDULING_POLICIES, TRAINING_JOBS
 
 pytestmark = pytest.mark.integration
 
 
-async def test_a_queued_job_is_granted_bound_where_planned_renewed_and_released(
+async def test_a_queued_job_is_granted_bound_where_planned_kept_and_released(
     operator: Operator, kube_scheduler: object
 ) -> None:
     started = time.monotonic()
@@ -34,12 +34,12 @@ async def test_a_queued_job_is_granted_bound_where_planned_renewed_and_released(
 
     await operator.write("one", phase="Running", service={"run": 1, "runningSince": format_time(time.time())})
 
-    async def renewed() -> bool:
-        allocation = (await operator.job("one"))["status"]["allocation"]
-        return parse_time(allocation["leaseUntil"]) > parse_time(granted["leaseUntil"])
+    async def planned_again() -> bool:
+        policy = await operator.kube.get(SCHEDULING_POLICIES, "default")
+        return int(policy["status"]["inForce"].get("round", 0)) > int(granted["round"]) + 1
 
-    await eventually(renewed, seconds=12, what="the lease to be renewed")
-    assert (await operator.job("one"))["status"]["allocation"]["run"] == 1
+    await eventually(planned_again, seconds=15, what="two rounds more to be planned")
+    assert (await operator.job("one"))["status"]["allocation"] == granted, "nothing is written of a run that stays"
 
     await operator.kube.delete(PODS, pod["metadata"]["name"], operator.namespace, grace_seconds=0)
     last = {"run": 1, "outcome": "Succeeded", "step": 1000}

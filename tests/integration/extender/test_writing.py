@@ -15,8 +15,8 @@ from synergy_extender.decisions.allocations import release
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.unwritten import Unwritten
-from synergy_extender.planning.writer import LeadLostError, StatusWriter
+from synergy_extender.writing.unwritten import Unwritten
+from synergy_extender.writing.writer import LeadLostError, StatusWriter
 from synergy_kube import Conflict
 from synergy_kube.resources import TRAINING_JOBS
 

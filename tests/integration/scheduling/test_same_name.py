@@ -12,7 +12,7 @@ from support.on_cluster.namespaces import fresh_namespace
 from support.on_cluster.observer import Observer
 from support.waiting import eventually
 from synergy_kube import KubeClient
-from synergy_kube.resources import JOBS, PODS, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.resources import JOBS, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
 
 pytestmark = pytest.mark.integration
 
@@ -89,11 +89,18 @@ async def run_apart(kube: KubeClient, namespace: str, other: str) -> None:
     await kube.merge_patch(TRAINING_JOBS, NAME, {"spec": {"suspend": True}}, namespace)
     await reaches(kube, namespace, NAME, "Suspended", seconds=60)
 
-    async def is_renewed() -> bool:
-        status = (await kube.get(TRAINING_JOBS, NAME, other))["status"]
-        return bool(status["allocation"]["leaseUntil"] > before[1]["status"]["allocation"]["leaseUntil"])
+    async def planned() -> int:
+        policy = await kube.get(SCHEDULING_POLICIES, "default")
+        return int(policy["status"]["inForce"].get("round", 0))
 
-    await eventually(is_renewed, seconds=60, what="the other job's lease to be renewed")
+    first = await planned()
+
+    async def later_round() -> bool:
+        return await planned() > first + 1
+
+    await eventually(later_round, seconds=60, what="two rounds to be planned")
+    kept = (await kube.get(TRAINING_JOBS, NAME, other))["status"]["allocation"]
+    assert (kept["run"], kept["state"]) == (before[1]["status"]["allocation"]["run"], "Granted")
     await kube.merge_patch(TRAINING_JOBS, NAME, {"spec": {"suspend": False}}, namespace)
 
     async def runs_again() -> bool:

@@ -15,8 +15,8 @@ from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.history import LEARN_FROM, PENDING_AT_ONCE, service_samples, thresholds, updated
 from synergy_extender.planning.policy import PolicyInForce, history_of, plan_config, policy_in_force
-from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.writing.writer import body_of
 
 QUEUES = Queues()
 LEARNS = Queues(thresholds_gpu_seconds=[60.0, 3600.0], learn_thresholds=True)

@@ -14,8 +14,8 @@ from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
-from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.writing.writer import body_of
 
 ROUNDS = Rounds(600)
 BEFORE = [{"at": "2026-01-01T00:00:00Z", "run": 0, "rule": "Move"}]

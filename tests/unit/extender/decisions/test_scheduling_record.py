@@ -16,9 +16,9 @@ from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
-from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot
+from synergy_extender.writing.writer import body_of
 
 ROUNDS = Rounds(20)
 QUEUES = PriorityQueues(thresholds_gpu_s=(100.0,), promote_knob=2.0)

@@ -12,8 +12,8 @@ from synergy_extender.cluster.views import JobView, PodView, read_pod
 from synergy_extender.decisions.changes import StatusChange
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
-from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.writing.writer import body_of
 
 ROUNDS = Rounds(20)
 AT_PLAN = Moment(ROUNDS.end(ROUNDS.at(NOW)) - 1.9, ROUNDS, ROUNDS.at(NOW) + 1)
@@ -68,7 +68,7 @@ def test_pods_that_hold_gpus_too_leave_the_other_gpus_their_share() -> None:
 def test_beside_pods_that_hold_every_gpu_no_share_is_known() -> None:
     other = read_pod(pod_object("other", node="n1", gpus=8, phase="Running"))
     held = allocation(share("n1", cpu_millis=3000), run=1, until=AT_PLAN.now, state="Granted", admitted=True)
-    running = job("j", status={"phase": "Running", "allocation": held, "service": {"run": 1}})
+    running = job("j", spec={"suspend": True}, status={"phase": "Running", "allocation": held, "service": {"run": 1}})
     assert texts(running, None, [other])["cpu"] == "3"
 
 
@@ -92,7 +92,8 @@ def test_a_job_that_holds_and_wants_nothing_any_more_shows_nothing() -> None:
 
 def test_a_place_on_a_node_that_is_gone_shows_what_was_given_alone() -> None:
     held = allocation(share("gone", cpu_millis=3000), run=1, until=AT_PLAN.now, state="Granted", admitted=True)
-    found = texts(job("j", status={"phase": "Running", "allocation": held, "service": {"run": 1}}))
+    status = {"phase": "Running", "allocation": held, "service": {"run": 1}}
+    found = texts(job("j", spec={"suspend": True}, status=status))
     assert found["cpu"] == "3"
 
 

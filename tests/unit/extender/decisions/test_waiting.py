@@ -27,7 +27,7 @@ from synergy_api.timestamps import format_time
 from synergy_core.model.answer import Estimate, Late, Plan
 from synergy_extender.decisions.changes import ChangeKind
 from synergy_extender.decisions.decide import Decision
-from synergy_extender.planning.writer import body_of
+from synergy_extender.writing.writer import body_of
 
 
 def queue(decision: Decision) -> Mapping[str, tuple[int, str] | None]:

@@ -53,9 +53,23 @@ def test_a_pod_whose_run_has_ended_leaves_at_once() -> None:
     assert heard(allocation(share("n1", gpus=2)), endedRun=1).verdict == "yield"
 
 
-def test_a_lease_that_is_over_without_a_plan_is_no_reason_to_leave() -> None:
-    late = heard(allocation(share("n1", gpus=2), until=NOW - 300, round=1))
-    assert (late.verdict, late.lease_remaining_s) == ("continue", 0.0)
+def test_a_granted_run_holds_its_place_from_round_to_round_without_a_write() -> None:
+    long_ago = allocation(share("n1", gpus=2), until=NOW - 300, round=1)
+    assert (heard(long_ago).verdict, heard(long_ago).lease_remaining_s) == ("continue", 15.0)
+    status = job("j", gpus=4, status={"allocation": long_ago}).status
+    later = verdict(status, POD, NOW + 19, ROUNDS, planned=ROUNDS.at(NOW) + 1)
+    assert (later.verdict, later.lease_remaining_s) == ("continue", 21.0), (
+        "the next round is planned, and left it there"
+    )
+    far = verdict(status, POD, NOW + 19, ROUNDS, planned=ROUNDS.at(NOW) + 1000)
+    assert far.lease_remaining_s == 21.0, "whoever planned that far ahead had a clock that was ahead"
+
+
+def test_a_run_whose_next_round_is_known_to_be_planned_reports_at_its_usual_pace() -> None:
+    status = job("j", gpus=4, status={"allocation": allocation(share("n1", gpus=2))}).status
+    undecided = verdict(status, POD, NOW + 17.5, ROUNDS).next_report_s
+    assert undecided < 2.5
+    assert verdict(status, POD, NOW + 17.5, ROUNDS, planned=ROUNDS.at(NOW) + 1).next_report_s == 5.0
 
 
 def test_a_pod_elsewhere_hears_what_it_asked_for() -> None:

@@ -18,8 +18,9 @@ from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion
 from synergy_extender.forecasts.worker import ForecastFailed, ForecastWorker
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning import forecasting
-from synergy_extender.planning.forecasting import ForecastLoop, Forecasts, WriteBudget, pause_after
+from synergy_extender.planning.forecasting import ForecastLoop, Forecasts, pause_after
 from synergy_extender.planning.policy import PolicyInForce
+from synergy_extender.writing.write_budget import WriteBudget
 from synergy_kube.resources import TRAINING_JOBS
 from synergy_kube.undeclared import undeclared
 

@@ -12,7 +12,8 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.measures import count_change, measure
+from synergy_extender.planning.measures import measure
+from synergy_extender.writing.counts import count_change
 
 
 def sample(metrics: Metrics, name: str, **labels: str) -> float | None:

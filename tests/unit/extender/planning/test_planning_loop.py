@@ -12,7 +12,6 @@ from support.api_server.watch_server import WatchServer, following
 from support.extender.cluster import allocation, job_object, key, share
 from support.extender.leads import Leads
 from support.waiting import eventually
-from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
 from synergy_extender.decisions.estimates import Estimate
@@ -20,8 +19,9 @@ from synergy_extender.metrics import Metrics
 from synergy_extender.planner.question import Planned
 from synergy_extender.planner.worker import PlanFailed, PlanWorker
 from synergy_extender.planning import loop as loop_module
-from synergy_extender.planning.forecasting import WRITES_PER_SECOND, Forecasts
+from synergy_extender.planning.forecasting import Forecasts
 from synergy_extender.planning.loop import PlanningLoop
+from synergy_extender.writing.job_statuses import ESTIMATES_PER_SECOND
 
 
 class FailingWorker(PlanWorker):
@@ -62,22 +62,22 @@ async def test_estimates_are_written_without_a_plan_and_only_so_many() -> None:
         await eventually(written, seconds=10, what="a write", every=0.02)
         await asyncio.sleep(1)
     told = [patch["status"]["queue"] for patch in server.patches]
-    assert len(told) <= WRITES_PER_SECOND * (2 + time.monotonic() - begun)
+    assert len(told) <= ESTIMATES_PER_SECOND * (2 + time.monotonic() - begun)
     assert {tuple(sorted(one)) for one in told} == {("estimatedStart", "message", "position", "reason")}
 
 
-async def test_without_a_planner_leases_are_renewed_all_the_same() -> None:
+async def test_without_a_planner_ended_runs_are_released_all_the_same() -> None:
     held = allocation(share("n1"), until=time.time() - 40)
-    server, worker = WatchServer(job_object(status={"allocation": held})), FailingWorker()
+    ended = job_object(status={"allocation": held, "service": {"run": 1, "endedRun": 1}})
+    server, worker = WatchServer(ended), FailingWorker()
 
-    async def renewed() -> bool:
+    async def released() -> bool:
         return bool(server.patches)
 
     async with leading(server, worker):
-        await eventually(renewed, seconds=10, what="a write", every=0.02)
+        await eventually(released, seconds=10, what="a write", every=0.02)
     written = server.patches[0]["status"]["allocation"]
-    assert (written["run"], written["state"]) == (1, "Granted")
-    assert parse_time(written["leaseUntil"]) > time.time()
+    assert (written["run"], written["state"]) == (1, "Released")
     assert 1 <= worker.asked <= 2
 
 

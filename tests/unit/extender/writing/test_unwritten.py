@@ -4,7 +4,7 @@ import pytest
 
 from support.extender.cluster import job
 from synergy_api.reasons import Reason
-from synergy_extender.planning.unwritten import FIRST_WAIT_S, LONGEST_BUSY_WAIT_S, LONGEST_WAIT_S, Unwritten, is_busy
+from synergy_extender.writing.unwritten import FIRST_WAIT_S, LONGEST_BUSY_WAIT_S, LONGEST_WAIT_S, Unwritten, is_busy
 from synergy_kube import ApiError
 
 LARGE = ApiError(500, "", "etcdserver: request is too large")

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 from synergy_api.names import MANAGER_PLAN
 from synergy_api.parts.waiting import PreemptionRecord
@@ -16,8 +16,8 @@ from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.plan_result import stance
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.measures import count_change
-from synergy_extender.planning.unwritten import Unwritten, is_busy
+from synergy_extender.writing.counts import count_change
+from synergy_extender.writing.unwritten import Unwritten, is_busy
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.answers import Object
 from synergy_kube.events import Subject, post_event
@@ -32,6 +32,13 @@ _PATIENCE_S = 3.0
 _PAUSE_S = 0.5
 _UNAUTHORIZED = 401
 _ONLY_TOLD = (ChangeKind.QUEUE, ChangeKind.POSITION, ChangeKind.ESTIMATE)
+
+
+class Observe(Protocol):
+    """Takes a TrainingJob as the API server answered; `decided`: with what was decided here."""
+
+    def __call__(self, item: Object, *, decided: bool = False) -> None:
+        """Take it."""
 
 
 class LeadLostError(Exception):
@@ -58,7 +65,7 @@ class StatusWriter:
         client: KubeClient,
         *,
         lead: Lead,
-        observe: Callable[[Object], None],
+        observe: Observe,
         metrics: Metrics,
         unwritten: Unwritten,
         clock: Callable[[], float],
@@ -147,7 +154,7 @@ class StatusWriter:
                 if not tries_left or not await self._waited(error):
                     raise
                 continue
-            self._observe(answer)
+            self._observe(answer, decided=True)
             _log(change)
             return _Outcome.WRITTEN
         return _Outcome.DROPPED
