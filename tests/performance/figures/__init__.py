@@ -11,7 +11,7 @@ PROCESSOR = {
     "plan-one-more": "planner:plan_one_more",
     "plan-growth": "planner:plan_growth",
     "solve-max-min": "solver:max_min",
-    "filter-decode": "extender:filter_decode",
+    "filter-decode": "verbs:filter_decode",
     "read-jobs": "extender:read_jobs",
     "build-snapshot": "extender:snapshot",
     "reconcile-new-job": "operator:new_job",
