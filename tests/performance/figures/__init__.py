@@ -16,6 +16,7 @@ PROCESSOR = {
     "build-snapshot": "extender:snapshot",
     "reconcile-new-job": "operator:new_job",
     "reconcile-running-job": "operator:running_job",
+    "span-off": "service:span_off",
 }
 """Processor time over that of a reference."""
 MEMORY = {"job-memory": "memory:jobs", "pod-memory": "memory:pods"}
