@@ -57,6 +57,7 @@ def _starts(axes: Axes, series: Mapping[str, Any]) -> None:
             axes.plot(xs, ys, color=colour, linestyle=style, marker=".", label=f"{what}, {name}")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
     axes.set_ylabel("seconds to Running")
 
 

@@ -4,7 +4,6 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 
 from synergy_core.collector import collector_paused
 
@@ -21,14 +20,15 @@ class Case:
 
 
 def ratio(case: Case, turns: int) -> float:
-    """The median of so many turns, each with the work and the reference one after the other."""
+    """The least time of the work over the least of the reference, of so many turns with one of each: other work on the
+    machine only adds to a time."""
     calls = (case.work, case.reference)
     times = [_times(call) for call in calls]
-    found = []
+    found: tuple[list[float], list[float]] = ([], [])
     for _ in range(turns):
-        work, reference = (_seconds(call, count) for call, count in zip(calls, times, strict=True))
-        found.append(work / reference)
-    return median(found)
+        for seconds, call, count in zip(found, calls, times, strict=True):
+            seconds.append(_seconds(call, count))
+    return min(found[0]) / min(found[1])
 
 
 def _times(call: Callable[[], object]) -> int:

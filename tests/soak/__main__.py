@@ -24,6 +24,10 @@ _STARTING_S = 300.0
 _tell = partial(print, file=sys.stderr, flush=True)
 
 
+class OverdueError(Exception):
+    """The soak takes longer than it may."""
+
+
 def main() -> int:
     """Run with a devcluster of its own. Exit code 2 for bad input, one that is up already included; 3 if the soak does
     not end in its time."""
@@ -45,7 +49,7 @@ def main() -> int:
     except synergy_devcluster.BadInputError as error:
         _tell(f"error: {error}")
         return 2
-    except TimeoutError:
+    except OverdueError:
         _tell("error: the soak did not end in its time")
         return 3
     except asyncio.CancelledError:
@@ -65,8 +69,13 @@ async def _bounded(work: Coroutine[Any, Any, Any], size: Size) -> Any:
     """Do it in its time; SIGTERM ends it as an interrupt from the keyboard does, and with it all that it started."""
     task = asyncio.create_task(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    async with asyncio.timeout(size.seconds + size.drain_s + _STARTING_S):
-        return await task
+    try:
+        async with asyncio.timeout(size.seconds + size.drain_s + _STARTING_S) as bound:
+            return await task
+    except TimeoutError as error:
+        if bound.expired():
+            raise OverdueError from error
+        raise
 
 
 def _arguments() -> argparse.Namespace:

@@ -36,12 +36,13 @@ def _about(found: Mapping[str, Any]) -> list[str]:
     cores = f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']:.0f} GiB"
     came = f"{jobs['arrived']} jobs arrived, which train for {size['life_s']:.0f} s on average"
     share = f"{found['gpus_training']:.1%} of the GPUs trained"
+    first = "all first jobs" if size["reached"] else "not all first jobs"
     return [
         f"- {cluster}",
         f"- {cores}, load of the machine before: {machine['load_before']:.1f}",
         f"- {came}: {jobs['runs']} runs, {jobs['pods_bound']} pods bound",
         f"- {jobs['lost']} lost, {jobs['doubled']} doubled, {jobs['half_bound']} gangs half-bound for longer than 30 s",
-        f"- the load was reached after {size['load_reached_s']:.0f} s; from then on {share}",
+        f"- {first} had started after {size['steady_s']:.0f} s; from then on {share}",
     ]
 
 

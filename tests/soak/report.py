@@ -26,6 +26,8 @@ class Seen:
     machine: Mapping[str, Any]
     begun: float
     steady: float
+    reached: bool
+    """Whether the first jobs had all started then."""
     ended: float
     arrived: int
     runs: int
@@ -50,7 +52,7 @@ def report(seen: Seen) -> dict[str, Any]:
     begun = seen.begun
     quiet = [one for one in seen.starts if not _disturbed(one.created, seen.disturbances)]
     return {
-        "soak": {**seen.size, "seconds": seen.ended - begun, "load_reached_s": seen.steady - begun},
+        "soak": {**seen.size, "seconds": seen.ended - begun, "steady_s": seen.steady - begun, "reached": seen.reached},
         "machine": dict(seen.machine),
         "jobs": {
             "arrived": seen.arrived,

@@ -50,6 +50,7 @@ async def soak(cluster: Cluster, kube: KubeClient, folder: Path, size: Size, tel
             machine=about,
             begun=run.begun,
             steady=run.steady,
+            reached=run.reached,
             ended=run.ended,
             arrived=len(run.load.arrived),
             runs=run.load.runs(),
@@ -73,10 +74,12 @@ def _last_of_each(half_bound: Iterable[str]) -> list[str]:
 
 
 class _Run:
-    """Unix times: `begun` with the first job, `steady` once the load was reached, `ended` with the last arrival."""
+    """Unix times: `begun` with the first job, `steady` once the first jobs had started or their time was over, `ended`
+    with the last arrival. `reached` tells whether they had."""
 
     def __init__(self, product: Stage, load: Load, size: Size, tell: Callable[[str], None]) -> None:
         self.begun = self.steady = self.ended = 0.0
+        self.reached = False
         self.load = load
         self.busy: list[Busy] = []
         self.bare_pods: list[tuple[float, float]] = []
@@ -94,7 +97,8 @@ class _Run:
             async with _meanwhile(self.load.run()):
                 await self._first_jobs()
                 self.steady = time.time()
-                self._tell(f"{len(self.load.arrived)} jobs after {self.steady - self.begun:.0f} s: the load is reached")
+                started = "all have started" if self.reached else "not all have started"
+                self._tell(f"{len(self.load.arrived)} jobs after {self.steady - self.begun:.0f} s: {started}")
                 async with _meanwhile(self._probe()):
                     await self._disturb(until)
                     await asyncio.sleep(max(0.0, until - time.time()))
@@ -111,7 +115,9 @@ class _Run:
             return bool(self.load.arrived) and self.load.all_started
 
         with suppress(AssertionError):  # a product that is too slow for it is soaked as it is
-            await eventually(reached, seconds=self._size.at_first_s, what="the first jobs to start", every=1.0)
+            self.reached = await eventually(
+                reached, seconds=self._size.at_first_s, what="the first jobs to start", every=1.0
+            )
 
     async def _disturb(self, until: float) -> None:
         """One after another. Those that would come in the last tenth are left out."""

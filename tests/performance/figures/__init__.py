@@ -11,11 +11,12 @@ PROCESSOR = {
     "plan-one-more": "planner:plan_one_more",
     "plan-growth": "planner:plan_growth",
     "solve-max-min": "solver:max_min",
-    "filter-decode": "extender:filter_decode",
+    "filter-decode": "verbs:filter_decode",
     "read-jobs": "extender:read_jobs",
     "build-snapshot": "extender:snapshot",
     "reconcile-new-job": "operator:new_job",
     "reconcile-running-job": "operator:running_job",
+    "span-off": "service:span_off",
 }
 """Processor time over that of a reference."""
 MEMORY = {"job-memory": "memory:jobs", "pod-memory": "memory:pods"}

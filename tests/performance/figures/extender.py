@@ -1,24 +1,13 @@
-"""What the extender does with objects and requests, beside reading their JSON."""
+"""What the extender does with objects, beside reading their JSON."""
 
 import json
 
-import msgspec
-
 from performance.case import Case
 from support.extender.cluster import NOW, allocation, cluster, job_object, node_object, pod_object, share, worker_labels
-from synergy_cli.bench.verbs import request_body
 from synergy_extender.cluster.views import read_job, read_pod
 from synergy_extender.snapshot.snapshot import build_snapshot
-from synergy_extender.verbs import wire
 
 Json = dict[str, object]
-
-
-def filter_decode(names: int) -> Case:
-    """A filter request with so many node names."""
-    body = request_body("names", names)
-    decoder = msgspec.json.Decoder(wire.ExtenderArgs)
-    return Case(lambda: wire.offered_nodes(decoder.decode(body)), lambda: json.loads(body))
 
 
 def running_jobs(jobs: int) -> list[Json]:
