@@ -55,16 +55,10 @@ class Connection:
         """
         url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = await self._headers() | dict(more_headers or {})
-        if body is None:
-            answer = await self._api.call_api(method, url, headers, _request_timeout=timeout)
-        else:
+        if body is not None:
             headers["Content-Type"] = content_type
-            encoded = msgspec.json.encode(body)
-            if len(encoded) > _LARGE_BODY:
-                return await self._rest.send_in_pieces(method, url, headers, encoded, timeout)
-            # as the package takes it: plain dicts and lists
-            plain = msgspec.json.decode(encoded)
-            answer = await self._api.call_api(method, url, headers, plain, _request_timeout=timeout)
+            return await self._rest.send(method, url, headers, msgspec.json.encode(body), timeout)
+        answer = await self._api.call_api(method, url, headers, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         return response
 
@@ -94,7 +88,7 @@ class _Connections(RESTClientObject):
     def _create_connector(self) -> aiohttp.TCPConnector:
         return aiohttp.TCPConnector(ssl=self.ssl_context, limit=_CONNECTIONS, keepalive_timeout=_KEEP_SECONDS)
 
-    async def send_in_pieces(
+    async def send(
         self,
         method: str,
         url: str,
@@ -102,14 +96,15 @@ class _Connections(RESTClientObject):
         body: bytes,
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
     ) -> aiohttp.ClientResponse:
-        """A request whose body is read as it is sent. The package takes no body that is encoded already."""
+        """A request with a body that is encoded already, which the package does not take. A large one is read as it is
+        sent."""
         if self.pool_manager is None:
             self.pool_manager = self._create_pool_manager()
         return await self.pool_manager.request(
             method,
             url,
             headers=headers,
-            data=io.BytesIO(body),
+            data=io.BytesIO(body) if len(body) > _LARGE_BODY else body,
             timeout=timeout,
             proxy=self.proxy,
             proxy_headers=self.proxy_headers,

@@ -25,7 +25,14 @@ _WORDS: Final = {
 class QueueStatus(ApiModel):
     """Why the job is not running. Owned by the extender; absent while it runs."""
 
-    position: Annotated[int, Field(ge=1, description="Place in the policy's order among the waiting.")]
+    position: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Place in the policy's order among the waiting: exact for the first ten, within a tenth for "
+            "those behind them.",
+        ),
+    ]
     reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
     message: Annotated[str, Field(description="The reason in words and the next step.")] = ""
     estimated_start: Annotated[

@@ -12,7 +12,7 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.PROFILE_SKIPPED: Entry(
         _P, "profile.mode is Skip: the job gets the GPU-proportional share of CPU and memory"
     ),
-    Reason.PROFILE_PROVIDED: Entry(_P, "the matrices of spec.profile are used", event="Normal"),
+    Reason.PROFILE_PROVIDED: Entry(_P, "the matrices of spec.profile are used"),
     Reason.PROFILE_KNOWN: Entry(_P, "ThroughputProfile {name}, measured by an identical job, is used", event="Normal"),
     Reason.PROFILE_MEASURED: Entry(_P, "{points} CPU points were measured on {gpu_types}", event="Normal"),
     Reason.PROFILE_UNCERTAIN: Entry(

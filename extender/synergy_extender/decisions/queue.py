@@ -1,6 +1,7 @@
 """What the status of a waiting job says: its position in the scheduling queue, one reason, the next step."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from synergy_api.parts.waiting import QueueStatus
 from synergy_api.reasons import Finding, Reason, say
@@ -8,6 +9,8 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model.answer import Plan, Waiting
 from synergy_extender.cluster.run_state import service_of
 from synergy_extender.cluster.views import JobView, Key
+
+_EXACT: Final = 10
 
 
 def queue_of(
@@ -36,7 +39,14 @@ def _told(waiting: Waiting) -> str:
 def _append(queue: dict[Key, QueueStatus], job: JobView, why: Finding) -> None:
     position, told = len(queue) + 1, job.status.queue
     new = QueueStatus(position=position, reason=why.reason.value, message=why.message)
-    queue[job.key] = told if told is not None and told.told == new.told else new
+    same = told is not None and told.told[1:] == new.told[1:] and is_near(told.position, position)
+    queue[job.key] = told if told is not None and same else new
+
+
+def is_near(told: int, position: int) -> bool:
+    """Whether a position that was told needs no correction: it is right among the first ten, and within a tenth behind
+    them. So a job that comes or goes changes the positions of some others, and not of all behind it."""
+    return told == position or (min(told, position) > _EXACT and abs(told - position) <= position // _EXACT)
 
 
 def _backoff(job: JobView) -> Finding:

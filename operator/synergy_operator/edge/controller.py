@@ -13,7 +13,6 @@ from typing import Any, Final
 from synergy_api.generation.crd import schema_of
 from synergy_api.names import LABEL_JOB, ROLE_WORKER
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
-from synergy_api.resources.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import (
     GPU_POOLS,
@@ -28,8 +27,9 @@ from synergy_kube.resources import (
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
 from synergy_operator.edge.caches.dependents import Dependents
+from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.members import MemberPhases, members_of
-from synergy_operator.edge.caches.objects import ObjectCache, Owned, OwnedCache
+from synergy_operator.edge.caches.objects import Owned, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.policy import PolicyReader
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
@@ -41,7 +41,8 @@ from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.managed.owners import Owners, unclaimed
 from synergy_operator.edge.metrics import Metrics
-from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trim_slice, trimmed
+from synergy_operator.edge.passes import Passes
+from synergy_operator.edge.trimming import VIEW, node_facts, trim_node, trim_slice, trimmed
 from synergy_operator.edge.waiting_turns import WaitingTurns
 from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.job.dependencies import reachable
@@ -50,15 +51,15 @@ from synergy_operator.job.waiting import wants_to_tell
 from synergy_operator.run.partner_failure import partners_of
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
 from synergy_operator.views.cluster import ClusterView, read_cluster
-from synergy_operator.views.job import JobView, only_progress, read_job
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView, read_pod
+from synergy_operator.views.stored_job import StoredJob
 from synergy_service import heap
 
 _LOG = logging.getLogger(__name__)
 _SETTLE_SECONDS: Final = 0.05
-"""How long to collect changes of nodes and pools before all jobs are reconciled."""
+"""How long to collect changes of nodes and pools."""
 _REPEAT_SECONDS: Final = 1.0
 """How long to wait for the watch if a reconcile asks for the same actions again."""
 WRITTEN: Final = {
@@ -78,7 +79,7 @@ class Controller:
         client.on_error = metrics.api_failed
         self._environment = environment
         self._clock = clock
-        self._jobs: ObjectCache[JobView] = ObjectCache()
+        self._jobs = JobCache()
         self._pods: OwnedCache[PodView] = OwnedCache()
         self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
         self._refusals = RefusalLog(metrics.refused)
@@ -98,6 +99,7 @@ class Controller:
         self._policy = PolicyReader()
         self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), group=lambda key: key[0])
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
+        self._passes = Passes(self._jobs.unfinished, self._queue.add_in_passing)
         self._events = EventQueue(self._queue.idle)
         self._owners = Owners(
             client,
@@ -133,7 +135,7 @@ class Controller:
             self._slices,
             self._pools,
             self._policies,
-            follow(TRAINING_JOBS, trim=self._trim_job, on_change=self._on_job),
+            follow(TRAINING_JOBS, trim=self._jobs.trim, on_change=self._on_job),
             follow(THROUGHPUT_PROFILES, on_change=self._profiles.update),
             ours(PODS, trim=trimmed(read_pod), on_change=self._on_owned(self._pods)),
             ours(JOBS, trim=trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs)),
@@ -209,36 +211,25 @@ class Controller:
             self._waiting_turns.carried_out(key, actions.todo)
         finally:
             self._update_indexes(key)
-        repeated = actions.todo == self._last_actions.get(key)
-        self._last_actions[key] = actions.todo
+        repeated = actions.todo == self._last_actions.pop(key, ())
         if not actions.todo:
             return actions.requeue_after
+        self._last_actions[key] = actions.todo
         return _REPEAT_SECONDS if repeated else 0.0
-
-    def _trim_job(self, item: Object) -> Object:
-        """The view of a TrainingJob instead of its JSON. A version that the answer to one of the operator's own writes
-        has brought already is not parsed again."""
-        kept = kept_metadata(item)
-        known = self._jobs.get((kept["namespace"], kept["name"]))
-        if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
-            return {"metadata": kept, VIEW: known}
-        try:
-            return {"metadata": kept, VIEW: read_job(item)}
-        except (KeyError, TypeError, ValueError) as error:
-            _LOG.error("TrainingJob %s/%s is skipped: %s", kept["namespace"], kept["name"], error)
-            return {"metadata": kept}
 
     def _on_job(self, change: Change) -> None:
         """A TrainingJob was created, changed or deleted. A job that does not parse keeps the last view."""
+        stored: StoredJob | None = (change.new or change.old or {}).get(VIEW)
         if change.new is None:
             self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
-        else:
-            view: JobView | None = change.new.get(VIEW)
-            before = self._jobs.get(change.key)
-            if view is not None and self._jobs.keep(view) and not only_progress(before, view):
+        elif stored is not None:
+            before = self._jobs.stored(change.key)
+            if self._jobs.keep(stored):
+                if stored.decides_as(before):
+                    return
                 self._queue.add(change.key)
         self._update_indexes(change.key)
-        self._owners.job_changed((change.new or change.old or {}).get(VIEW))
+        self._owners.job_changed(stored)
 
     def _job_gone(self, key: Key, uid: str) -> None:
         self._jobs.drop(key, uid)
@@ -271,29 +262,33 @@ class Controller:
             self._settling = asyncio.get_running_loop().call_later(_SETTLE_SECONDS, self._settle)
 
     def _settle(self) -> None:
-        """Update the view of the cluster. If it changed, reconcile all jobs that are not finished."""
+        """Update the view of the cluster. If it changed, reconcile the jobs with pods on nodes that came, went or
+        changed their state, and in passing all others that are not finished."""
         self._settling = None
         policy = self._policy.read(self._policies.get("", DEFAULT_POLICY_NAME))
         cluster = read_cluster(self._nodes, self._pools, policy, [item[VIEW] for item in self._slices])
         if cluster != self._cluster:
+            changed = cluster.nodes_changed_since(self._cluster)
             self._cluster = cluster
-            self._requeue()
+            for pod in self._pods:
+                if pod.node in changed:
+                    self._queue.add((pod.namespace, pod.job))
+            self._passes.ask()
             self._owners.cluster_changed()
 
     def _update_indexes(self, key: Key) -> None:
         """Reconcile its array, and the jobs that wait for this job's profile or its end, if that has changed."""
-        self._references.update(key, self._jobs.get(key))
-        array = self._member_phases.update(key, self._jobs.get(key))
+        job = self._jobs.get(key)
+        self._references.update(key, job)
+        array = self._member_phases.update(key, job)
         if array is not None:
             self._queue.add(array)
-        for fingerprint in self._candidates.update(key, self._jobs.get(key)):
+        for fingerprint in self._candidates.update(key, job):
             self._requeue(fingerprint)
-        for dependent in self._dependents.update(key, self._jobs.get(key)):
+        for dependent in self._dependents.update(key, job):
             self._queue.add(dependent)
 
-    def _requeue(self, fingerprint: str | None = None) -> None:
-        """Reconcile all jobs that are not finished, or those of one fingerprint."""
-        for job in self._jobs:
-            own = job.status.profile.fingerprint if job.status.profile else ""
-            if job.status.phase not in FINISHED and fingerprint in (None, own):
-                self._queue.add(job.key)
+    def _requeue(self, fingerprint: str) -> None:
+        """Reconcile the jobs of a fingerprint that are not finished."""
+        for key in self._jobs.unfinished(fingerprint):
+            self._queue.add(key)

@@ -11,19 +11,26 @@ _MOST_WAITING: Final = 2500
 """Limit of each lane. A thousand jobs that start at once post some thousand events."""
 
 _PATIENCE_SECONDS: Final = 5.0
-"""How long an event waits for other work at most."""
+"""How long an event waits for other work at most, unless many do."""
+_PER_SECOND: Final = 20.0
+"""Events posted per second, of all jobs together, while there is other work."""
 
 Post = Callable[[], Awaitable[None]]
 
 
 class EventQueue:
-    """Posts events later: once there is no other work (`idle`), or after a few seconds.
+    """Posts events later: once there is no other work (`idle`), or after a few seconds, some per second.
 
     Events of one subject are posted in the order in which they were added.
     """
 
-    def __init__(self, idle: asyncio.Event) -> None:
+    def __init__(
+        self, idle: asyncio.Event, *, patience_s: float = _PATIENCE_SECONDS, per_second: float = _PER_SECOND
+    ) -> None:
         self._idle = idle
+        self._patience_s = patience_s
+        self._apart_s = 1.0 / per_second
+        self._next_turn = 0.0
         self._lanes: list[asyncio.Queue[tuple[float, Post]]] = [asyncio.Queue(_MOST_WAITING) for _ in range(_LANES)]
 
     def add(self, subject: str, post: Post) -> None:
@@ -42,12 +49,22 @@ class EventQueue:
     async def _serve(self, lane: "asyncio.Queue[tuple[float, Post]]") -> None:
         while True:
             added_at, post = await lane.get()
-            try:
-                async with asyncio.timeout_at(added_at + _PATIENCE_SECONDS):
-                    await self._idle.wait()
-            except TimeoutError:
-                pass
+            await self._turn(added_at)
             try:
                 await post()
             except Exception:  # noqa: BLE001 - one event's failure must never stop the others
                 _LOG.exception("an event is not posted")
+
+    async def _turn(self, added_at: float) -> None:
+        """Wait until there is no other work, or until this event may be posted beside it."""
+        now = asyncio.get_running_loop().time
+        while not self._idle.is_set():
+            turn = max(added_at + self._patience_s, self._next_turn)
+            if now() >= turn:
+                self._next_turn = now() + self._apart_s
+                return
+            try:
+                async with asyncio.timeout_at(turn):
+                    await self._idle.wait()
+            except TimeoutError:
+                continue

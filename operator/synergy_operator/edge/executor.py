@@ -36,7 +36,8 @@ from synergy_operator.actions import (
     SetSuspended,
     UngatePod,
 )
-from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
@@ -49,7 +50,7 @@ from synergy_operator.pods.gang import GANG_KEY
 from synergy_operator.pods.service_owner import Holder, holder
 from synergy_operator.run.allocation import open_allocation
 from synergy_operator.views.batch_job import BatchJobView
-from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.job import JobView
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.pod_events import PodWarning
@@ -67,7 +68,7 @@ class Executor:
         self,
         client: KubeClient,
         *,
-        jobs: ObjectCache[JobView],
+        jobs: JobCache,
         pods: OwnedCache[PodView],
         batch_jobs: OwnedCache[BatchJobView],
         refusals: RefusalLog,
@@ -170,7 +171,7 @@ class Executor:
             await self._report_refused_status(job, error)
             raise
         self._reported_refused.pop(job.key, None)
-        self._jobs.keep(read_job(answer))
+        self._jobs.take(answer)
         allocation, service = open_allocation(job.status), action.status.service
         if allocation is not None and service is not None and service.ended_run >= allocation.run:
             outcome = (

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.resources import TRAINING_JOBS
 from synergy_operator.actions import ChangeMember, CreateMember
-from synergy_operator.edge.caches.objects import ObjectCache
+from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.refused_starts import REFUSED
 from synergy_operator.edge.work_queue import TryAgain
-from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.job import JobView
 from synergy_operator.views.metadata import Key, Object
 from synergy_operator.views.refusals import RefusedMember
 
@@ -24,7 +24,7 @@ class MemberWriter:
     def __init__(
         self,
         client: KubeClient,
-        jobs: ObjectCache[JobView],
+        jobs: JobCache,
         refusals: RefusalLog,
         clock: Callable[[], float],
         wake: Callable[[Key], None],
@@ -67,9 +67,7 @@ class MemberWriter:
             self._keep(answer)
 
     def _keep(self, answer: Object) -> None:
-        view = read_job(answer)
-        self._jobs.keep(view)
-        self._wake(view.key)
+        self._wake(self._jobs.take(answer).key)
 
     def _refuse(self, array: JobView, message: str, *, changed: str = "") -> None:
         self._refusals.refuse_member(array.key, RefusedMember(message, self._clock(), changed))

@@ -3,18 +3,20 @@
 import asyncio
 import logging
 import time
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, TypeVar
 
 import aiohttp
 
 from synergy_kube import ApiError
-from synergy_operator.edge.fair_queue import FairQueue
 
 _LOG = logging.getLogger(__name__)
 _FIRST_RETRY_SECONDS: Final = 0.1
 _MOST_RETRY_SECONDS: Final = 30.0
 _STUCK_SECONDS: Final = 180.0
+_PASSING_EVERY: Final = 8
+"""Of so many turns one is for a key that waits in passing."""
 
 Key = TypeVar("Key")
 
@@ -23,10 +25,38 @@ class TryAgain(Exception):  # noqa: N818 - a request, not an error
     """The work rested on outdated data. It is repeated shortly."""
 
 
+class FairQueue(Generic[Key]):
+    """A queue of keys: first in, first out within a group, one key of each group in turn. Many keys of one group do not
+    delay those of another."""
+
+    def __init__(self, group: Callable[[Key], Hashable]) -> None:
+        self._group = group
+        self._waiting: OrderedDict[Hashable, deque[Key]] = OrderedDict()
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, key: Key) -> None:
+        """Add a key."""
+        self._waiting.setdefault(self._group(key), deque()).append(key)
+        self._length += 1
+
+    def popleft(self) -> Key:
+        """Remove and return the next key. Raises KeyError if there is none."""
+        group, keys = self._waiting.popitem(last=False)
+        key = keys.popleft()
+        if keys:
+            self._waiting[group] = keys
+        self._length -= 1
+        return key
+
+
 class WorkQueue(Generic[Key]):
     """Calls `work(key)` for each key that was added. It returns the seconds until the key's next turn, or None.
 
-    A key that is added while it is worked on is worked on again afterwards. A key that waits is not added twice.
+    A key that is added while it is worked on is worked on again afterwards. A key that waits is not added twice. Keys
+    that are added in passing give way to others, but for some turns.
     """
 
     def __init__(
@@ -40,6 +70,8 @@ class WorkQueue(Generic[Key]):
         self._work = work
         self._workers = workers
         self._waiting = FairQueue(group)
+        self._in_passing: OrderedDict[Key, None] = OrderedDict()
+        self._turns = 0
         self._queued: dict[Key, float] = {}
         self._running: dict[Key, float] = {}
         self._again: set[Key] = set()
@@ -57,11 +89,25 @@ class WorkQueue(Generic[Key]):
             timer.cancel()
         if key in self._running:
             self._again.add(key)
-        elif key not in self._queued:
-            self._queued[key] = time.monotonic()
+        elif key in self._in_passing:
+            del self._in_passing[key]
             self._waiting.append(key)
-            self.idle.clear()
-            self._wakeup.release()
+        elif key not in self._queued:
+            self._waiting.append(key)
+            self._enter(key)
+
+    def add_in_passing(self, key: Key) -> None:
+        """Work on the key when others leave time for it. Its timer stays."""
+        if key in self._running:
+            self._again.add(key)
+        elif key not in self._queued:
+            self._in_passing[key] = None
+            self._enter(key)
+
+    def _enter(self, key: Key) -> None:
+        self._queued[key] = time.monotonic()
+        self.idle.clear()
+        self._wakeup.release()
 
     def add_after(self, key: Key, seconds: float) -> None:
         """Work on the key after a delay. Of several delays the earliest counts."""
@@ -82,7 +128,7 @@ class WorkQueue(Generic[Key]):
     @property
     def length(self) -> int:
         """The number of keys that wait for a worker."""
-        return len(self._waiting)
+        return len(self._queued)
 
     @property
     def oldest_seconds(self) -> float:
@@ -99,10 +145,10 @@ class WorkQueue(Generic[Key]):
     async def _worker(self) -> None:
         while True:
             await self._wakeup.acquire()
-            key = self._waiting.popleft()
-            if not self._waiting:
+            key = self._next()
+            del self._queued[key]
+            if not self._queued:
                 self.idle.set()
-            self._queued.pop(key, None)
             self._running[key] = asyncio.get_running_loop().time()
             try:
                 await self._once(key)
@@ -111,6 +157,11 @@ class WorkQueue(Generic[Key]):
             if key in self._again:
                 self._again.discard(key)
                 self.add(key)
+
+    def _next(self) -> Key:
+        self._turns += 1
+        passing = not self._waiting or (self._in_passing and self._turns % _PASSING_EVERY == 0)
+        return self._in_passing.popitem(last=False)[0] if passing else self._waiting.popleft()
 
     async def _once(self, key: Key) -> None:
         try:

@@ -60,10 +60,42 @@ class ClusterView:
         allowed = frozenset(wanted)
         return tuple(kind for kind in self.by_type if not allowed or kind in allowed)
 
-    @property
+    @cached_property
     def grown(self) -> "ClusterView":
         """The cluster with all the nodes that its pools may get: what a job may ask for."""
         return replace(self, nodes=(*self.nodes, *self.possible)) if self.possible else self
+
+    def whole_workers(self, gpu_type: str, gpus: int) -> tuple[int, int]:
+        """The GPUs of a type in workers of so many: the most on one node, and those of all nodes."""
+        found = self._whole_workers.get((gpu_type, gpus))
+        if found is None:
+            counts = [node.gpus // gpus * gpus for node in self.by_type[gpu_type]]
+            found = self._whole_workers[gpu_type, gpus] = (max(counts), sum(counts))
+        return found
+
+    def total(self, gpu_type: str, field: str) -> int:
+        """The sum of one field of the amounts of all nodes of a type."""
+        found = self._totals.get((gpu_type, field))
+        if found is None:
+            found = sum(getattr(node.amounts, field) for node in self.by_type[gpu_type])
+            self._totals[gpu_type, field] = found
+        return found
+
+    @cached_property
+    def _whole_workers(self) -> dict[tuple[str, int], tuple[int, int]]:
+        return {}
+
+    @cached_property
+    def _totals(self) -> dict[tuple[str, str], int]:
+        return {}
+
+    def nodes_changed_since(self, before: "ClusterView") -> frozenset[str]:
+        """The nodes that came, went, or are lost or out of service now and were not, or the other way round."""
+        return (
+            (self.names ^ before.names)
+            | (self.unready ^ before.unready)
+            | (self.out_of_service ^ before.out_of_service)
+        )
 
     def lost(self, node: str) -> bool:
         """The node does not exist or does not report Ready, so the operator cannot see how its pods end."""

@@ -1,7 +1,7 @@
 """TrainingJobs, as the operator reads them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -51,19 +51,8 @@ class JobView:
         return self.namespace, self.name
 
 
-def only_progress(before: JobView | None, after: JobView) -> bool:
-    """True if nothing changed but the progress that rank 0 reports.
-
-    No decision follows from progress alone. What the operator learns from reports is in other fields too, or is read
-    when a run ends.
-    """
-    if before is None or before.uid != after.uid:
-        return False
-    status = before.status.model_copy(update={"progress": after.status.progress})
-    return replace(before, resource_version=after.resource_version, status=status) == after
-
-
-def _without_what_is_for_people(status: Mapping[str, Any]) -> dict[str, Any]:
+def without_what_is_for_people(status: Mapping[str, Any]) -> dict[str, Any]:
+    """A status without the fields from which no decision follows."""
     kept = {key: status[key] for key in status if key != _FOR_PEOPLE}
     if isinstance(queue := kept.get("queue"), Mapping):
         kept["queue"] = {key: queue[key] for key in queue if key not in _ESTIMATES}
@@ -75,12 +64,22 @@ def read_job(item: Object) -> JobView:
 
     Raises ValueError if the status does not parse. Only the operator and the extender write it.
     """
+    return parse_job(item, too_large=is_too_large(item))
+
+
+def is_too_large(item: Object) -> bool:
+    """Whether the whole object is so large that its status may no longer fit."""
+    return len(msgspec.json.encode(item)) > MOST_OBJECT_BYTES
+
+
+def parse_job(item: Object, *, too_large: bool) -> JobView:
+    """As `read_job`, for an object of which parts may be left out (`without_what_is_for_people`)."""
     metadata = item["metadata"]
     spec, problem = _read_spec(item.get("spec") or {})
     written = item.get("status") or {}
     try:
         # what a newer version has written stays unread: after a rollback, jobs must go on
-        status = TrainingJobStatus.model_validate(_without_what_is_for_people(written), extra="ignore")
+        status = TrainingJobStatus.model_validate(without_what_is_for_people(written), extra="ignore")
     except ValidationError as error:
         raise ValueError(f"status of TrainingJob {metadata['namespace']}/{metadata['name']}: {error}") from error
     return JobView(
@@ -95,7 +94,7 @@ def read_job(item: Object) -> JobView:
         spec_error=problem,
         status=status,
         controller=controller_uid(metadata),
-        too_large=len(msgspec.json.encode(item)) > MOST_OBJECT_BYTES,
+        too_large=too_large,
         **_membership(metadata),
     )
 

@@ -2,15 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
+import aiohttp
 import click
 
 from synergy_cli.bench.e2e.polling import polled
 from synergy_kube import Change, KubeClient, Reflector
-from synergy_kube.errors import NotFound
+from synergy_kube.errors import Conflict, NotFound
 from synergy_kube.resources import CONFIG_MAPS, NAMESPACES, PODS, TRAINING_JOBS
 
 GPUS_PER_NODE = 8
@@ -18,6 +20,7 @@ GPU_TYPE = "Tesla-V100-SXM2-16GB"
 _GIB = 1 << 30
 _LOOK_SECONDS = 0.01
 _AT_ONCE = 32
+_TRIES = 5
 
 Json = dict[str, Any]
 
@@ -120,13 +123,13 @@ async def seen_namespace(kube: KubeClient, name: str) -> AsyncIterator[Seen]:
 
 async def apply_jobs(kube: KubeClient, namespace: str, names: Iterable[str]) -> None:
     """Create a job for each name, some at a time."""
-    await _some_at_a_time(kube.create(TRAINING_JOBS, training_job(name), namespace) for name in names)
+    await _some_at_a_time(partial(kube.create, TRAINING_JOBS, training_job(name), namespace) for name in names)
 
 
 async def delete_jobs(kube: KubeClient, seen: Seen, names: Iterable[str]) -> None:
     """Delete these jobs and wait until they and their pods are gone."""
     gone = list(names)
-    await _some_at_a_time(kube.delete(TRAINING_JOBS, name, seen.namespace) for name in gone)
+    await _some_at_a_time(partial(kube.delete, TRAINING_JOBS, name, seen.namespace) for name in gone)
     keys = {(seen.namespace, name) for name in gone}
 
     def away() -> bool:
@@ -140,16 +143,31 @@ def phase_of(job: Mapping[str, Any]) -> str:
     return str((job.get("status") or {}).get("phase") or "")
 
 
-async def _some_at_a_time(calls: Iterable[Any]) -> None:
+async def _some_at_a_time(calls: Iterable[Callable[[], Awaitable[object]]]) -> None:
     slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(call: Any) -> None:
+    async def one(call: Callable[[], Awaitable[object]]) -> None:
         async with slots:
-            await call
+            await _answered(call)
 
     async with asyncio.TaskGroup() as group:
         for call in calls:
             group.create_task(one(call))
+
+
+async def _answered(call: Callable[[], Awaitable[object]]) -> None:
+    """Ask again if a busy API server does not answer in time: it may have done what it was asked."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            await call()
+        except (Conflict, NotFound):
+            if tries_left == _TRIES - 1:
+                raise
+        except (TimeoutError, aiohttp.ClientError):
+            if not tries_left:
+                raise
+            continue
+        return
 
 
 async def _usable(kube: KubeClient, namespace: str) -> bool:

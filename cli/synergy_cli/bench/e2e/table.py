@@ -1,6 +1,6 @@
 """The report as text. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any, Final
 
@@ -58,9 +58,9 @@ def reconcile_text(report: Mapping[str, Any]) -> str:
     rows = [
         (
             name,
-            _median(found[key], lambda one: one["reconciled_s"]),
-            *(_median(found[key], lambda one, part=part: one["cpu_ms"][part]) for part in _PARTS),
-            _median(found[key], lambda one: one["operator_mb"]),
+            _median(one["reconciled_s"] for one in found[key]),
+            *(_median(one["cpu_ms"][part] for one in found[key]) for part in _PARTS),
+            _median(one["operator_mb"] for one in found[key]),
         )
         for key, name in (
             ("operator", "the operator"),
@@ -83,8 +83,9 @@ def _head(machine: Mapping[str, Any]) -> str:
     )
 
 
-def _median(turns: Sequence[Mapping[str, Any]], figure: Callable[[Any], float]) -> str:
-    return f"{median(figure(one) for one in turns):.1f}"
+def _median(figures: Iterable[float]) -> str:
+    return f"{median(figures):.1f}"
+
 
 
 def _shown(value: float | None) -> str:

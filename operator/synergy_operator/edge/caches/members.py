@@ -1,12 +1,12 @@
 """The jobs that an array has made, and which arrays news of them concern."""
 
 from synergy_api.names import member_name
-from synergy_operator.edge.caches.objects import ObjectCache
+from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.views.job import JobView
 from synergy_operator.views.metadata import Key
 
 
-def members_of(job: JobView, jobs: ObjectCache[JobView]) -> tuple[JobView, ...]:
+def members_of(job: JobView, jobs: JobCache) -> tuple[JobView, ...]:
     """The jobs that it made, by index; none if it is no array."""
     array = job.spec.array if job.spec is not None else None
     named = (jobs.get((job.namespace, member_name(job.name, i))) for i in range(array.count if array else 0))

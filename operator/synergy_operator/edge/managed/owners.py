@@ -11,6 +11,7 @@ from typing import Final
 from synergy_api.names import LABEL_MANAGED
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_operator.actions import AdoptOwner, MarkOwner, SetSuspended, ShowOnOwner
+from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.objects import ObjectCache
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.managed.writer import RESOURCES, OwnerWriter
@@ -23,6 +24,7 @@ from synergy_operator.views.metadata import Key
 from synergy_operator.views.owners.kinds import KINDS
 from synergy_operator.views.owners.view import OwnerView, read_owner
 from synergy_operator.views.pod import PodView
+from synergy_operator.views.stored_job import StoredJob
 
 OwnerKey = tuple[str, str, str]
 """(kind, namespace, name)."""
@@ -38,7 +40,7 @@ class Owners:
         kinds: Iterable[str],
         *,
         cluster: Callable[[], ClusterView],
-        jobs: ObjectCache[JobView],
+        jobs: JobCache,
         events: EventQueue,
         clock: Callable[[], float],
         wake: Callable[[Key], None],
@@ -74,11 +76,11 @@ class Owners:
         owner = cache.get((job.namespace, managed.name)) if cache is not None and managed is not None else None
         return owner if owner is not None and (owner.uid, owner.job) == (job.controller, job.name) else None
 
-    def job_changed(self, view: JobView | None) -> None:
+    def job_changed(self, job: StoredJob | None) -> None:
         """A TrainingJob came, changed or went."""
-        managed = view.spec.managed if view is not None and view.spec is not None else None
-        if view is not None and managed is not None and managed.kind in self._caches:
-            self._queue.add((managed.kind, view.namespace, managed.name))
+        if job is not None and job.managed is not None and job.managed[0] in self._caches:
+            kind, name = job.managed
+            self._queue.add((kind, job.namespace, name))
 
     def cluster_changed(self) -> None:
         """Nodes or pools came, changed or went."""

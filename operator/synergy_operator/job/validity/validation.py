@@ -4,7 +4,7 @@ A valid job may still have to wait. An invalid one needs a change of the job or 
 either changes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -144,7 +144,7 @@ def _types(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
 def _worker(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     if spec.gpus_per_worker is None:
         return None
-    kind, most = _largest(spec, cluster, lambda nodes: max(node.gpus for node in nodes))
+    kind, most = _largest(spec, cluster, lambda kind: cluster.whole_workers(kind, 1)[0])
     if most >= spec.gpus_per_worker:
         return None
     return say(Reason.WORKER_TOO_LARGE, wanted=spec.gpus_per_worker, most=most, gpu_type=kind)
@@ -155,9 +155,9 @@ def _gpus(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     size = spec.gpus_per_worker or 1
     on_one_node = spec.placement == "Consolidate"
 
-    def held(nodes: Nodes) -> int:
-        counts = [node.gpus // size * size for node in nodes]
-        return max(counts) if on_one_node else sum(counts)
+    def held(kind: str) -> int:
+        most, together = cluster.whole_workers(kind, size)
+        return most if on_one_node else together
 
     kind, most = _largest(spec, cluster, held)
     if most >= spec.gpus:
@@ -180,15 +180,11 @@ def _minima(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
         least = getattr(spec.resources.min, one.spec_field)
         if least is None:
             continue
-        kind, most = _largest(spec, cluster, partial(_total, one.field))
+        kind, most = _largest(spec, cluster, partial(cluster.total, field=one.field))
         if one.parse(least) > most:
             facts: Mapping[str, object] = {"wanted": least, "most": one.format(most), "gpu_type": kind}
             return say(Reason.MIN_TOO_LARGE, resource=one.resource, **facts)
     return None
-
-
-def _total(field: str, nodes: Iterable[NodeCapacity]) -> int:
-    return sum(getattr(node.amounts, field) for node in nodes)
 
 
 def _room_beside_training(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
@@ -222,8 +218,8 @@ def _allowed(spec: TrainingJobSpec, cluster: ClusterView) -> dict[str, Nodes]:
     return {kind: cluster.by_type[kind] for kind in cluster.allowed_types(spec.gpu_types)}
 
 
-def _largest(spec: TrainingJobSpec, cluster: ClusterView, measure: Callable[[Nodes], int]) -> tuple[str, int]:
+def _largest(spec: TrainingJobSpec, cluster: ClusterView, measure: Callable[[str], int]) -> tuple[str, int]:
     """The allowed type with the greatest measure; of equals, the first by name."""
-    amounts = {kind: measure(nodes) for kind, nodes in _allowed(spec, cluster).items()}
+    amounts = {kind: measure(kind) for kind in cluster.allowed_types(spec.gpu_types)}
     kind = min(amounts, key=lambda name: (-amounts[name], name))
     return kind, amounts[kind]

@@ -16,9 +16,8 @@ from synergy_api.amounts import Amounts
 from synergy_kube import ApiError
 from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
 from synergy_operator.edge.caches.refusals import RefusalLog
-from synergy_operator.edge.fair_queue import FairQueue
-from synergy_operator.edge.work_queue import TryAgain, WorkQueue
-from synergy_operator.views.job import JobView, only_progress, read_job
+from synergy_operator.edge.work_queue import FairQueue, TryAgain, WorkQueue
+from synergy_operator.views.job import JobView, read_job
 from synergy_operator.views.refusals import RefusedResize
 
 
@@ -206,24 +205,6 @@ def _job(**changes: Any) -> JobView:
     manifest["status"] = {"phase": "Running", "progress": {"run": 1, "steps": 5}, **changes.pop("status", {})}
     manifest["metadata"] = {**manifest["metadata"], "resourceVersion": "7", **changes}
     return read_job(manifest)
-
-
-def test_a_report_of_progress_alone_is_told_from_other_changes() -> None:
-    before = _job()
-    reported = _job(resourceVersion="8", status={"progress": {"run": 1, "steps": 6, "stepsPerSecond": 2.0}})
-    assert only_progress(before, reported)
-    assert not only_progress(None, reported)
-    assert not only_progress(before, _job(resourceVersion="8", status={"phase": "Queued"}))
-    assert not only_progress(before, _job(resourceVersion="8", generation=9))
-    assert not only_progress(before, _job(resourceVersion="8", uid="another"))
-
-
-def test_an_estimate_of_the_start_is_no_news_to_the_operator() -> None:
-    told = {"position": 1, "reason": "NoFreeGPU", "message": "waits"}
-    times = {"estimatedStart": "2026-01-31T12:00:00Z", "estimatedStartBy": "2026-01-31T13:00:00Z"}
-    before = _job(status={"queue": told})
-    assert only_progress(before, _job(resourceVersion="8", status={"queue": told | times}))
-    assert not only_progress(before, _job(resourceVersion="8", status={"queue": {**told, **times, "position": 2}}))
 
 
 def test_namespaces_take_turns_and_each_ones_jobs_come_in_their_order() -> None:

@@ -10,7 +10,8 @@ from support.operator.owners import no_owners
 from support.operator.world import World
 from synergy_kube import NotFound
 from synergy_operator.actions import Actions, ApplyStatus, ConfirmUnbound, DeletePod
-from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
@@ -48,7 +49,7 @@ def executor(server: Server, pods: OwnedCache[PodView]) -> Executor:
     parts = SimpleNamespace(refusals=RefusalLog(), pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
     return Executor(
         server,
-        jobs=ObjectCache(),
+        jobs=JobCache(),
         pods=pods,
         batch_jobs=OwnedCache(),
         clock=lambda: 0.0,

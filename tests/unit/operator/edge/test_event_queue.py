@@ -83,6 +83,26 @@ async def test_other_work_comes_first() -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
+async def test_beside_other_work_only_some_are_posted_per_second() -> None:
+    posted: list[float] = []
+    queue = EventQueue(asyncio.Event(), patience_s=0.05, per_second=20.0)
+
+    async def post() -> None:
+        posted.append(asyncio.get_running_loop().time())
+
+    for index in range(8):
+        queue.add(f"subject-{index}", post)
+    task = asyncio.create_task(queue.run())
+
+    async def all_there() -> bool:
+        return len(posted) == 8
+
+    await eventually(all_there, seconds=30, what="all events", every=0.02)
+    assert posted[-1] - posted[0] >= 7 / 20.0 - 0.001
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def test_too_many_are_lost_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     queue, posted = EventQueue(at_once()), list[str]()
     with caplog.at_level(logging.WARNING):

@@ -13,14 +13,15 @@ from support.operator.owners import no_owners
 from synergy_kube import ApiError, Conflict, NotFound
 from synergy_kube.resources import Resource
 from synergy_operator.actions import ChangeMember, CreateMember
-from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.pods.members import member_manifest
-from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.job import read_job
 from synergy_operator.views.metadata import Key
 
 ARRAY = read_job(job_manifest("sweep", array={"count": 2}))
@@ -51,7 +52,7 @@ class Desk:
     """An executor and what it remembers."""
 
     def __init__(self, server: Server) -> None:
-        self.refusals, self.jobs = RefusalLog(), ObjectCache[JobView]()
+        self.refusals, self.jobs = RefusalLog(), JobCache()
         self.woken: list[Key] = []
         parts = SimpleNamespace(refusals=self.refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
         kept = SimpleNamespace(jobs=self.jobs, pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())

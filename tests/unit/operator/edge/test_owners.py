@@ -6,13 +6,13 @@ from typing import Any
 
 from support.operator.managed_world import JOB, ManagedWorld, managed_job
 from synergy_kube import Change
-from synergy_operator.edge.caches.objects import ObjectCache
+from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.managed.owners import Owners, unclaimed
 from synergy_operator.edge.trimming import VIEW
 from synergy_operator.views.cluster import ClusterView
-from synergy_operator.views.job import JobView
 from synergy_operator.views.owners.view import read_owner
+from synergy_operator.views.stored_job import store_job
 
 Woken = list[tuple[str, str]]
 
@@ -23,7 +23,7 @@ def owners(woken: Woken, *kinds: str) -> Owners:
         client,
         kinds,
         cluster=ClusterView,
-        jobs=ObjectCache[JobView](),
+        jobs=JobCache(),
         events=EventQueue(asyncio.Event()),
         clock=lambda: 0.0,
         wake=woken.append,
@@ -54,7 +54,7 @@ async def test_a_training_job_has_the_object_that_it_belongs_to_and_no_other() -
 
 async def test_kinds_that_are_not_managed_have_no_objects() -> None:
     held, job = owners([], "JobSet"), ManagedWorld().view
-    held.job_changed(job)
+    held.job_changed(store_job(ManagedWorld().job))
     assert held.of(job) is None
 
 

@@ -13,7 +13,8 @@ from synergy_api.reasons import Reason, say
 from synergy_kube import ApiError, Conflict, NotFound
 from synergy_kube.resources import SERVICES, Resource
 from synergy_operator.actions import Action, ApplyStatus, CreatePod, EnsureService, UngatePod
-from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import TRANSIENT_ERROR_SECONDS, RefusalLog
 from synergy_operator.edge.event_queue import EventQueue, Post
@@ -64,7 +65,7 @@ class Edge:
 
     def __init__(self, server: Server, queue: EventQueue | None = None) -> None:
         self.refusals, self.now = RefusalLog(), 0.0
-        caches: dict[str, Any] = {"jobs": ObjectCache(), "pods": OwnedCache(), "batch_jobs": OwnedCache()}
+        caches: dict[str, Any] = {"jobs": JobCache(), "pods": OwnedCache(), "batch_jobs": OwnedCache()}
         self._executor = Executor(
             server,  # type: ignore[arg-type]  # the methods that these tests need
             **caches,

@@ -15,7 +15,8 @@ from synergy_api.parts.service import ServiceStatus
 from synergy_kube import Conflict
 from synergy_kube.resources import PODS, Resource
 from synergy_operator.actions import CreateJob, CreatePod
-from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
@@ -46,7 +47,7 @@ class Desk:
     def __init__(self, server: Server) -> None:
         self.refusals, self.pods, self.batch_jobs = RefusalLog(), OwnedCache[Any](), OwnedCache[Any]()
         parts = SimpleNamespace(refusals=self.refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
-        kept = SimpleNamespace(jobs=ObjectCache(), pods=self.pods, batch_jobs=self.batch_jobs)
+        kept = SimpleNamespace(jobs=JobCache(), pods=self.pods, batch_jobs=self.batch_jobs)
         self.executor = Executor(
             server, clock=lambda: 0.0, owners=no_owners(server), wake=lambda _: None, **vars(kept), **vars(parts)
         )

@@ -15,7 +15,8 @@ from synergy_api.names import ANNOTATION_DEVICES, ANNOTATION_RESOURCE, LABEL_JOB
 from synergy_kube import Conflict
 from synergy_kube.resources import JOBS, RESOURCE_CLAIMS, Resource
 from synergy_operator.actions import CreateJob, EnsureClaim, UngatePod
-from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
@@ -134,7 +135,7 @@ class Server:
 
 def executor(server: Server, refusals: RefusalLog) -> Executor:
     parts = SimpleNamespace(refusals=refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
-    kept = SimpleNamespace(jobs=ObjectCache(), pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())
+    kept = SimpleNamespace(jobs=JobCache(), pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())
     return Executor(
         server, clock=lambda: 0.0, owners=no_owners(server), wake=lambda _: None, **vars(kept), **vars(parts)
     )  # type: ignore[arg-type]

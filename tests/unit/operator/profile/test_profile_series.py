@@ -277,7 +277,8 @@ def test_provided_matrices_are_used_as_they_are() -> None:
     assert world.status.profile is not None
     assert world.status.profile.matrices[0].to_wire() == matrix
     assert world.status.profile.demand[0].cpu_millis == 1000
-    assert "ProfileProvided" in world.posted()
+    assert world.reason("Profiled") == "ProfileProvided"
+    assert world.posted() == [], "the spec says it"
 
 
 def test_a_cpu_step_of_the_user_is_kept_to_unless_the_matrix_would_be_too_long() -> None:

@@ -1,0 +1,115 @@
+"""TrainingJobs as the operator keeps them between two reconciles: as JSON, a tenth of the size of a view."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from sys import intern
+from typing import Any, Final
+
+import msgspec
+
+from synergy_api.names import LABEL_ARRAY_INDEX
+from synergy_api.resources.training_job import FINISHED
+from synergy_operator.views.job import JobView, is_too_large, parse_job, without_what_is_for_people
+from synergy_operator.views.metadata import Key, Object
+
+_METADATA: Final = (
+    "namespace",
+    "name",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "ownerReferences",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A TrainingJob as JSON, and what is looked up without parsing it.
+
+    `body` is all that a decision follows from. `fleeting` changes often, and no decision follows from it alone: the
+    progress that rank 0 reports, and the position in the queue. What the operator learns from reports is in other
+    fields too, or is read when a run ends.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    body: bytes
+    fleeting: bytes
+    phase: str
+    fingerprint: str
+    managed: tuple[str, str] | None
+    """Kind and name of the object that the job starts and stops."""
+    too_large: bool
+
+    @property
+    def key(self) -> Key:
+        """(namespace, name)."""
+        return self.namespace, self.name
+
+    @property
+    def finished(self) -> bool:
+        """The job has ended."""
+        return self.phase in FINISHED
+
+    def decides_as(self, other: "StoredJob | None") -> bool:
+        """True if every decision on this job is the same as on the other."""
+        return other is not None and (self.body, self.too_large) == (other.body, other.too_large)
+
+    def view(self) -> JobView:
+        """The job, parsed. Raises ValueError if its status does not parse."""
+        item: dict[str, Any] = msgspec.json.decode(self.body)
+        fleeting: dict[str, Any] = msgspec.json.decode(self.fleeting)
+        if "progress" in fleeting:
+            item["status"]["progress"] = fleeting["progress"]
+        if "position" in fleeting:
+            item["status"]["queue"]["position"] = fleeting["position"]
+        item["metadata"]["resourceVersion"] = self.resource_version
+        return parse_job(item, too_large=self.too_large)
+
+
+def store_job(item: Object) -> StoredJob:
+    """A TrainingJob without the texts and estimates for people, and without what the API server notes on its writers.
+
+    Raises KeyError or TypeError if it is not an object of Kubernetes.
+    """
+    metadata, spec = item["metadata"], item.get("spec") or {}
+    status, fleeting = _parted(without_what_is_for_people(item.get("status") or {}))
+    kept = {key: metadata[key] for key in _METADATA if key in metadata}
+    index = (metadata.get("labels") or {}).get(LABEL_ARRAY_INDEX)
+    if index is not None:
+        kept["labels"] = {LABEL_ARRAY_INDEX: index}
+    managed = spec.get("managed")
+    return StoredJob(
+        namespace=intern(metadata["namespace"]),
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        body=msgspec.json.encode({"metadata": kept, "spec": spec, "status": status}),
+        fleeting=msgspec.json.encode(fleeting) if fleeting else _NOTHING,
+        phase=intern(_text(status.get("phase"))),
+        fingerprint=_text((status.get("profile") or {}).get("fingerprint")),
+        managed=(_text(managed.get("kind")), _text(managed.get("name"))) if isinstance(managed, Mapping) else None,
+        too_large=is_too_large(item),
+    )
+
+
+_NOTHING: Final = b"{}"
+
+
+def _parted(status: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What decisions follow from, and what is fleeting."""
+    fleeting = {}
+    if "progress" in status:
+        fleeting["progress"] = status.pop("progress")
+    queue = status.get("queue")
+    if isinstance(queue, Mapping) and "position" in queue:
+        fleeting["position"] = queue["position"]
+        status["queue"] = {key: value for key, value in queue.items() if key != "position"}
+    return status, fleeting
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,178 @@
+"""The cache of TrainingJobs: kept as JSON, parsed when they are looked at, listed by fingerprint."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.operator.job_life import Life
+from support.operator.objects import START, job_manifest
+from support.operator.world import World
+from synergy_api.resources.training_job import FINISHED
+from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.job.reconcile import reconcile
+from synergy_operator.views.job import MOST_OBJECT_BYTES, read_job
+from synergy_operator.views.observed import Observed
+from synergy_operator.views.stored_job import StoredJob, store_job
+
+Json = dict[str, Any]
+_PROFILES = ({"state": "Waiting", "fingerprint": "f1"}, {"state": "Waiting", "fingerprint": "f2"}, None)
+_EVENTS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("CCCRDL"), st.integers(0, 9)), max_size=60)
+"""Name, what happens (Changed, Reported progress, Deleted, a Late answer), and a seed of the content."""
+
+
+def _stored(**changes: Any) -> StoredJob:
+    return store_job(_item(**changes))
+
+
+def _item(**changes: Any) -> Json:
+    manifest = job_manifest(**changes.pop("spec", {}))
+    manifest["status"] = {"phase": "Running", "progress": {"run": 1, "steps": 5}, **changes.pop("status", {})}
+    manifest["metadata"] = {**manifest["metadata"], "resourceVersion": "7", **changes}
+    return manifest
+
+
+def _drawn(name: str, uid: str, version: int, seed: int) -> Json:
+    rng = random.Random(seed)
+    status = {
+        "phase": rng.choice(("Queued", "Running", "Succeeded", "Failed")),
+        "profile": rng.choice(_PROFILES),
+        "progress": {"run": 1, "steps": seed},
+        "queue": {"position": seed + 1, "reason": "NotEnoughGPUs", "message": rng.choice("mn")},
+    }
+    return _item(name=name, uid=uid, resourceVersion=str(version), status=status)
+
+
+@settings(deadline=None)
+@given(_EVENTS, st.integers(1, 3))
+def test_whatever_happens_it_has_the_newest_copies_and_lists_what_is_not_finished(
+    events: list[tuple[str, str, int]], most_views: int
+) -> None:
+    cache = JobCache(most_views)
+    there: dict[str, Json] = {}
+    lives = dict.fromkeys("abcd", 0)
+    for version, (name, event, seed) in enumerate(events, start=10):
+        uid = f"uid-{name}-{lives[name]}"
+        if event == "D":
+            if there.pop(name, None) is not None:
+                assert cache.drop(("team", name), uid) is not None
+                lives[name] += 1
+        elif event == "L":  # an answer that was overtaken by the watch
+            old = cache.get(("team", name))
+            cache.take(_drawn(name, f"uid-{name}-{max(0, lives[name] - 1)}" if name not in there else uid, 1, seed))
+            assert cache.get(("team", name)) == old or name not in there
+            if name not in there and lives[name] == 0:
+                cache.drop(("team", name))
+                lives[name] = 1
+        else:
+            item = _drawn(name, uid, version, seed)
+            if event == "R" and name in there:
+                progress = {"run": 1, "steps": 100 + seed}
+                item = {**there[name], "metadata": item["metadata"]}
+                item["status"] = {**item["status"], "progress": progress}
+            assert cache.keep(cache.read(item))
+            there[name] = item
+        assert {stored.name for stored in cache} == set(there)
+        for one, item in there.items():
+            assert cache.get(("team", one)) == read_job(item)
+        _assert_lists(cache)
+
+
+def _assert_lists(cache: JobCache) -> None:
+    """As computed anew from the views."""
+    views = [view for stored in cache if (view := cache.get(stored.key)) is not None]
+    waiting = [view for view in views if view.status.phase not in FINISHED]
+    assert sorted(cache.unfinished()) == sorted(view.key for view in waiting)
+    for fingerprint in ("f1", "f2", ""):
+        own = [v.key for v in waiting if (v.status.profile.fingerprint if v.status.profile else "") == fingerprint]
+        assert sorted(cache.unfinished(fingerprint)) == sorted(own)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000))
+def test_what_is_kept_is_what_was_read_at_every_write_of_a_job_s_life(seed: int) -> None:
+    life = Life("job", random.Random(seed))
+    for version, _ in enumerate(life.statuses(12), start=1):
+        item = life.item(version)
+        assert store_job(item).view() == read_job(item)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 5000))
+def test_no_decision_follows_from_the_position(seed: int, position: int) -> None:
+    life, world = Life("job", random.Random(seed)), World()
+    for version, _ in enumerate(life.statuses(12), start=1):
+        item = life.item(version)
+        queue = life.status.get("queue")
+        if queue is None:
+            continue
+        moved = {**item, "status": {**life.status, "queue": {**queue, "position": position}}}
+        assert store_job(moved).decides_as(store_job(item))
+        now = max(life.now, START)
+        before, after = (Observed(read_job(one), world.cluster, world.settings) for one in (item, moved))
+        assert reconcile(before, now) == reconcile(after, now)
+
+
+def test_a_report_of_progress_alone_is_told_from_other_changes() -> None:
+    before = _stored()
+    reported = _stored(resourceVersion="8", status={"progress": {"run": 1, "steps": 6, "stepsPerSecond": 2.0}})
+    assert reported.decides_as(before)
+    assert not reported.decides_as(None)
+    assert not _stored(resourceVersion="8", status={"phase": "Queued"}).decides_as(before)
+    assert not _stored(resourceVersion="8", generation=9).decides_as(before)
+    assert not _stored(resourceVersion="8", uid="another").decides_as(before)
+
+
+def test_an_estimate_of_the_start_is_no_news_to_the_operator() -> None:
+    told = {"position": 1, "reason": "NoFreeGPU", "message": "waits"}
+    times = {"estimatedStart": "2026-01-31T12:00:00Z", "estimatedStartBy": "2026-01-31T13:00:00Z"}
+    before = _stored(status={"queue": told})
+    assert _stored(resourceVersion="8", status={"queue": told | times}).decides_as(before)
+    assert not _stored(resourceVersion="8", status={"queue": {**told, **times, "message": "m"}}).decides_as(before)
+
+
+def test_what_the_api_server_notes_on_writers_counts_for_the_size_only() -> None:
+    kept = _stored(managedFields=[{"manager": "m" * 1000}], annotations={"note": "n" * 1000})
+    assert kept.decides_as(_stored())
+    assert not kept.too_large
+    large = _stored(annotations={"note": "n" * MOST_OBJECT_BYTES})
+    assert large.too_large
+    assert not large.decides_as(kept)
+    assert large.view().too_large
+
+
+def test_a_status_that_does_not_parse_is_refused_and_the_last_copy_stays() -> None:
+    cache = JobCache()
+    cache.take(_item())
+    with pytest.raises(ValueError, match="status of TrainingJob team/job"):
+        cache.read(_item(resourceVersion="8", status={"phase": "Nothing"}))
+    kept = cache.get(("team", "job"))
+    assert kept is not None
+    assert kept.resource_version == "7"
+
+
+def test_a_spec_that_does_not_parse_is_kept_with_its_problem() -> None:
+    kept = store_job(_item(spec={"gpus": "many", "managed": 5})).view()
+    assert kept.spec is None
+    assert kept.spec_error.startswith("spec.gpus")
+
+
+def test_a_member_of_an_array_is_known_by_its_label_and_owner() -> None:
+    owner = {
+        "apiVersion": "kube-synergy.dev/v1alpha1",
+        "kind": "TrainingJob",
+        "name": "sweep",
+        "uid": "u",
+        "controller": True,
+    }
+    item = _item(labels={"kube-synergy.dev/array-index": "3", "mine": "x"}, ownerReferences=[owner])
+    view = store_job(item).view()
+    assert view == read_job(item)
+    assert (view.array, view.index) == ("sweep", 3)
+
+
+def test_the_object_that_a_job_manages_is_found_without_parsing() -> None:
+    assert _stored(spec={"managed": {"kind": "Job", "name": "train"}}).managed == ("Job", "train")
+    assert _stored().managed is None
