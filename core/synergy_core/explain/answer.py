@@ -6,6 +6,7 @@ from synergy_core.explain.late import late_jobs
 from synergy_core.explain.waiting import waiting
 from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.whole_gpus import WholeGpus
 from synergy_core.model.answer import Displaced, Plan, Waiting
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.reasons import NO_FACTS
@@ -14,6 +15,7 @@ from synergy_core.model.snapshot import Allocation, Job, Snapshot
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import JobSpeeds
 from synergy_core.selection.colocation_groups import CoLocationGroups
+from synergy_core.selection.preemption.losses import Cause
 from synergy_core.selection.shut_out import ShutOut
 from synergy_core.throughput.estimates import Speeds
 from synergy_core.throughput.threads import kept_alone, least_percent
@@ -48,6 +50,27 @@ def answer(
         shares_from=ranking.shares_from,
         isolated=ranking.isolated,
         displaced=_displaced(outcome, groups, frozenset(ended)),
+    )
+
+
+def counted(snapshot: Snapshot, config: PlanConfig, *, ranking: Ranking, found: WholeGpus, speeds: JobSpeeds) -> Plan:
+    """The plan of a round in which only numbers of GPUs matter."""
+    given = found.allocations
+    ended = {job.name for job in snapshot.jobs if job.running is not None and given.get(job.name) is not job.running}
+    return Plan(
+        allocations=tuple([given[name] for name in sorted(given)]),
+        waiting=(),
+        preempted=tuple(sorted(ended)),
+        resized=(),
+        policy=config.policy,
+        mechanism=config.mechanism,
+        promoted=ranking.promoted,
+        late=late_jobs(snapshot.jobs, snapshot.now, speeds.best_speed, ranking.colliding),
+        shares_from=ranking.shares_from,
+        isolated=ranking.isolated,
+        displaced=tuple(
+            Displaced(name, Cause.ORDER.value, (by,)) for name, by in found.losses.items() if name in ended
+        ),
     )
 
 

@@ -62,6 +62,14 @@ class Pool:
         shared = np.array([node.replicas > 1 for node in self.nodes], dtype=bool)
         self.shared = shared if shared.any() and not shared.all() else None
         """Which nodes' GPUs several jobs may share; None where all nodes are alike in that."""
+        self.is_uniform = (
+            bool(self.nodes)
+            and len({(*amounts, gpus) for amounts, gpus in zip(self.capacity, self.gpus, strict=True)}) == 1
+            and len(self.shares) == 1
+            and all(self.is_open)
+            and not (self.domains or self.limits_threads or self.shared is not None)
+        )
+        """All nodes have the same left for planned jobs, and nothing sets one apart from another."""
         self.weight = 1.0 / (
             (len(self.best_share) + 1) * np.maximum(1, np.array(self.capacity, dtype=np.int64).max(axis=0))
         )

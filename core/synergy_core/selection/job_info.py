@@ -69,6 +69,7 @@ class JobInfo:
         self._link_bytes_per_s: Final = rules.link_bytes_per_s
         self._counts: Final[dict[str, NodeCounts]] = {}
         self._tiers: Final[dict[str, tuple[Tier, ...]]] = {}
+        self._counts_gpus_only: bool | None = None
 
     def __repr__(self) -> str:
         return f"JobInfo({self.name})"
@@ -133,6 +134,34 @@ class JobInfo:
             (node, gpus, larger(amounts, least))
             for (node, gpus, amounts), (_, _, least) in zip(self.cut_down, reserved, strict=True)
         )
+
+    def counts_gpus_only(self, pools: Sequence[Pool]) -> bool:
+        """Whether any GPUs of uniform `pools` will do, with exactly their share, and it holds nothing else there."""
+        if self._counts_gpus_only is None:
+            job = self.job
+            anywhere = job.nodes is None and self.placement in ("auto", "spread")
+            free = job.purpose == "train" and job.preemptible and not job.quotas
+            exact = all(self.on(pool).is_share for pool in pools if self.may_use(pool))
+            self._counts_gpus_only = anywhere and free and exact and self._holds_its_share()
+        return self._counts_gpus_only
+
+    def _holds_its_share(self) -> bool:
+        """What it holds, if anything, is what the proportional share would be planned as."""
+        running, held = self.running, self.held
+        if running is None:
+            return True
+        if held is None or not self.nodes_can_be_used or held.reservation != self.reservation_in_place:
+            return False
+        speed = self.on(held.pool).proportional_steps_per_s()
+        alone = not (running.partners or running.estimated or running.spread)
+        return alone and running.steps_per_s == running.proportional_steps_per_s == speed
+
+    def types_in_order(self, pools: Sequence[Pool], given: tuple[str, ...] | None) -> Sequence[str]:
+        """The GPU types that it may use, as `fastest_first` has them; `given` are those of the policy."""
+        if given is None:
+            return self.job_class.fastest_types(pools)
+        there = {pool.gpu_type for pool in pools if self.may_use(pool)}
+        return [gpu_type for gpu_type in given if gpu_type in there]
 
     def may_use(self, pool: Pool) -> bool:
         """Whether the pool's GPU type is one of those it allows."""

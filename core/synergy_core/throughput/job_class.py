@@ -18,12 +18,13 @@ from synergy_core.model.resources import (
     larger,
     maximum,
     minimum,
+    node_share,
     smaller,
     split_up,
     times,
     within,
 )
-from synergy_core.model.snapshot import Job
+from synergy_core.model.snapshot import Job, NodeShare
 from synergy_core.throughput.estimates import NO_SPEEDS
 from synergy_core.throughput.speed import Speed
 
@@ -37,6 +38,7 @@ class JobClass:
     __slots__ = (
         "__weakref__",
         "_best_speed",
+        "_fastest_types",
         "_share_speeds",
         "_terms",
         "gpu_types",
@@ -64,6 +66,7 @@ class JobClass:
         """Least of each resource per GPU."""
         self._terms: dict[str, ClassOnPool] = {}
         self._best_speed: float | None = None
+        self._fastest_types: tuple[str, ...] | None = None
         self._share_speeds: dict[bool, Mapping[str, float]] = {}
 
     def capped(self, per_gpu: Vector) -> Vector:
@@ -89,6 +92,14 @@ class JobClass:
             speeds = [self.on(pool).proportional_steps_per_s() for pool in pools if self.may_use(pool)]
             self._best_speed = max(speeds, default=0.0)
         return self._best_speed
+
+    def fastest_types(self, pools: Iterable[Pool]) -> tuple[str, ...]:
+        """The GPU types that are allowed, the one where they are fastest at the proportional share first."""
+        if self._fastest_types is None:
+            allowed = (pool for pool in pools if self.may_use(pool))
+            by_speed = sorted((-self.on(pool).proportional_steps_per_s(), pool.gpu_type) for pool in allowed)
+            self._fastest_types = tuple(gpu_type for _, gpu_type in by_speed)
+        return self._fastest_types
 
     def share_speeds(self, pools: Iterable[Pool], *, on_one_node: bool) -> Mapping[str, float]:
         """Speed at the proportional share on each GPU type that could hold them, on one node or on any; 0 where it is
@@ -118,6 +129,7 @@ class ClassOnPool:
         self._proportional: dict[Vector, Vector] = {}
         self._floors: dict[Vector, Vector] = {}
         self._shares: dict[str, NDArray[np.int64]] = {}
+        self._workers: dict[NodeAssignments, tuple[NodeShare, ...]] = {}
         self.fixed = self._fixed_demand() if job_class.is_profile_run else None
         self.hard = self.fixed is not None or not within(job_class.low, pool.least_share)
         """Whether it needs more than its GPUs' share on some node. Then it cannot take just any free GPUs."""
@@ -175,6 +187,20 @@ class ClassOnPool:
             self._reservations[assignments] = reservation
         return reservation
 
+    def workers(self, assignments: NodeAssignments) -> tuple[NodeShare, ...]:
+        """The shares of these nodes that the reservation is."""
+        if assignments not in self._workers:
+            nodes, further, reserved = self._pool.nodes, self._pool.further, self.reservation(assignments)
+            shares = (node_share(nodes[node].name, gpus, amounts, further) for node, gpus, amounts in reserved)
+            self._workers[assignments] = tuple(shares)
+        return self._workers[assignments]
+
+    @cached_property
+    def is_share(self) -> bool:
+        """Its GPUs' share of the best nodes is what it gets and what is reserved, neither more nor less."""
+        share, low = self._pool.best_share, self._class.low
+        return not self.hard and larger(self._class.capped(share), low) == share == larger(share, low)
+
     def proportional(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share on these nodes, within the job's bounds: the same beside each GPU."""
         return self.proportional_to(self._pool.share_on(nodes))
@@ -202,7 +228,7 @@ class ClassOnPool:
         if known is None:
             high = [_ANY if most is None else most for most in self._class.high]
             known = np.maximum(np.minimum(per_gpu(), high), np.maximum(1, self._class.low))
-            if len(known) == 1:  # a row for each node of a large pool would be much to keep for each class
+            if len(known) == 1:  # a row for each node of a large pool would be much to keep
                 self._shares[name] = known
         return known
 

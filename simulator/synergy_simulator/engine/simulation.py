@@ -4,7 +4,7 @@ Three things happen: a job arrives, a job ends, a round begins. At the beginning
 between rounds GPUs that fall free are filled at once (mode `fill`), as the extender does. Time jumps from event to
 event; a round in which nothing can have changed is passed over:
 
-* no job came, ended or was resized since a plan that changed nothing, and
+* no job came, ended or was resized since a plan that changed nothing, or each job has just the share of its nodes, and
 * no job waits, or the order is the same too, or the jobs that fit into the cluster's GPUs in that order are those that
   run now.
 """
@@ -238,19 +238,19 @@ class _Simulation:
         self._planned_at, self._fill_at = self._now, inf
         if self._together.measured(self._running.values(), self._now) | self._partial.learn(self._running.values()):
             self._settled = False
-        foreseen = (
-            self._settled and self._options.reuse_plans and not self._skip.moves_all_the_time and self._is_foreseen()
-        )
+        may_pass = self._options.reuse_plans and not self._skip.moves_all_the_time
+        foreseen = may_pass and (self._settled or self._skip.keeps_amounts) and self._is_foreseen()
         if not self._active or foreseen:
+            self._settled |= foreseen
             self._queue_changed = False
             return
         self._settled = not self._execution.carry_out(self._plan("round"), self._active, self._now)
         self._queue_changed = False
 
     def _is_foreseen(self) -> bool:
-        if len(self._active) == len(self._running):
+        if self._settled and len(self._active) == len(self._running):
             return True
-        if not self._queue_changed and self._skip.waits_in_vain:
+        if self._settled and not self._queue_changed and self._skip.waits_in_vain:
             return True
         if not self._skip.can_foresee or self._profiling or any(tenant.binds for tenant in self._tenants):
             return False

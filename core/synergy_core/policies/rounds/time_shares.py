@@ -28,6 +28,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from synergy_core.model.answer import IsolatedTime
 from synergy_core.model.arrays import Floats
 from synergy_core.model.snapshot import Job, Placement
 from synergy_core.policies.allocation import ALLOCATION_POLICIES
@@ -101,9 +102,14 @@ def _rank(policy: str, queue: Queue) -> Ranking:
     if not able:
         return Ranking(tuple([job.name for job in by_arrival]), leaves_idle=policy in BY_COST)
     problem = problem_of(queue, able, speeds, free)
-    done = progress(able, [speeds[job.name] for job in able])
-    bounds = bounds_of(queue.tree, able, speeds, free, filter(_keeps_its_gpus, queue.jobs))
-    problem = replace(problem, isolated_elapsed=isolated_elapsed(able, done, problem), bounds=bounds)
+    isolated: tuple[IsolatedTime, ...] = ()
+    if queue.tree:
+        bounds = bounds_of(queue.tree, able, speeds, free, filter(_keeps_its_gpus, queue.jobs))
+        problem = replace(problem, bounds=bounds)
+    if policy in BY_ISOLATED_TIME:
+        done = progress(able, [speeds[job.name] for job in able])
+        problem = replace(problem, isolated_elapsed=isolated_elapsed(able, done, problem))
+        isolated = entries_of_isolation(able, done, problem.isolated_elapsed)
     found = _round_shares(policy, queue, able, problem)
     entries, order = found.entries, found.order
     given, together = algorithm_1(found, able, free, queue, fills=queue.aware and policy not in BY_COST)
@@ -125,7 +131,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         colliding=found.colliding,
         together=together,
         shares_from=found.shares_from,
-        isolated=entries_of_isolation(able, done, problem.isolated_elapsed) if policy in BY_ISOLATED_TIME else (),
+        isolated=isolated,
     )
 
 

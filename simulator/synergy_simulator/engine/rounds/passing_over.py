@@ -22,6 +22,8 @@ class PassingOver:
     """Jobs that wait now do so until one comes or ends. (Pairs that did badly are tried again some time.)"""
     can_foresee: bool
     """Which jobs the plan selects follows from their order and their GPUs alone."""
+    keeps_amounts: bool
+    """What a running job has follows from its nodes alone: as long as the same jobs run, a plan changes nothing."""
 
     @classmethod
     def of(cls, options: Options, *, several_types: bool) -> "PassingOver":
@@ -44,4 +46,5 @@ class PassingOver:
             moves_all_the_time=settles_late or by_shares or config.placement_sensitive or enters_progress,
             waits_in_vain=never_changes and config.colocation == "none",
             can_foresee=options.reuse_plans and by_gpus,
+            keeps_amounts=by_gpus and config.mechanism == "proportional" and options.measured_types is None,
         )
