@@ -12,9 +12,7 @@ from support.documentation import ROOT
 from support.markdown import markdown_table
 
 PAGE = ROOT / "docs" / "performance.md"
-_BLOCK = re.compile(
-    r"(?P<mark>^<!-- figures by release: (?P<size>\w+) -->\n\n).*?(?=^\S[^|])", re.MULTILINE | re.DOTALL
-)
+_BLOCK = re.compile(r"(?P<mark>^<!-- figures by release: (?P<size>\w+) -->\n\n)(?:\|.*\n)+\n", re.MULTILINE)
 Record = Mapping[str, Any]
 
 
