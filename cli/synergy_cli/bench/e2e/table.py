@@ -87,6 +87,5 @@ def _median(figures: Iterable[float]) -> str:
     return f"{median(figures):.1f}"
 
 
-
 def _shown(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}"
