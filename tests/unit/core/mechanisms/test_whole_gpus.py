@@ -19,7 +19,7 @@ from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.policies.rounds.time_shares import BY_COST, NAMES
 
-_ANYWHERE = {"preemptible": True, "nodes": None, "measured": {}}
+_ANYWHERE: dict[str, Any] = {"preemptible": True, "nodes": None, "measured": {}}
 
 
 @st.composite
