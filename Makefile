@@ -72,7 +72,7 @@ types: setup ## mypy, strict
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
 	$(BIN)/mypy docs/site/plots.py
 	MYPYPATH=helm $(BIN)/mypy helm/monitoring
-	MYPYPATH=tests:core:api:kube:service:operator:extender:profiler-job:job:view:sdk:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
+	MYPYPATH=tests:core:api:kube:service:operator:extender:profiler-job:job:view:clusters:sdk:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports

@@ -1,7 +1,6 @@
 """The watched copy of the cluster."""
 
 import asyncio
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,9 +24,9 @@ from synergy_extender.cluster.trims import (
     VIEW,
     allocatable,
     facts_of_node,
-    kept,
     said_by_author,
     trim_claim,
+    trim_job,
     trim_namespace,
     trim_node,
     trim_pod,
@@ -36,7 +35,7 @@ from synergy_extender.cluster.trims import (
     trim_service,
     trim_slice,
 )
-from synergy_extender.cluster.views import JobView, Key, PodView, matters, read_job
+from synergy_extender.cluster.views import JobView, Key, PodView, matters
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import (
     GPU_POOLS,
@@ -53,7 +52,6 @@ from synergy_kube.resources import (
     TRAINING_JOBS,
 )
 
-_LOG = logging.getLogger(__name__)
 _REMEMBERED_DELETIONS = 4096
 
 
@@ -205,16 +203,7 @@ class ClusterCache:
                 await asyncio.sleep(0)
 
     def _trim_job(self, item: Object) -> dict[str, Any]:
-        """What is kept of a TrainingJob. What an answer has shown already is not read again from the watch."""
-        metadata = item["metadata"]
-        known = self.jobs.get(Key(metadata.get("namespace", ""), metadata["name"]))
-        if known is not None and (known.uid, known.resource_version) == (metadata["uid"], metadata["resourceVersion"]):
-            return {"metadata": kept(item), VIEW: known}
-        try:
-            return {"metadata": kept(item), VIEW: read_job(item)}
-        except ValueError as error:
-            _LOG.warning("TrainingJob %s/%s is left alone: %s", metadata.get("namespace"), metadata["name"], error)
-            return {"metadata": kept(item)}
+        return trim_job(item, self.jobs.get)
 
     def _take_job(self, view: JobView) -> None:
         known = self.jobs.get(view.key)

@@ -1,7 +1,7 @@
 """What the extender keeps of each object that it watches."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from synergy_api.amounts import DIMENSIONS, Amounts
@@ -21,8 +21,9 @@ from synergy_api.names import (
     LABEL_JOB,
     service_name,
 )
+from synergy_api.parts.relations.clusters import managed_elsewhere
 from synergy_extender.cluster.quota_views import read_quota
-from synergy_extender.cluster.views import read_pod
+from synergy_extender.cluster.views import JobView, Key, read_job, read_pod
 
 _LOG = logging.getLogger(__name__)
 VIEW: Final = "view"
@@ -42,6 +43,22 @@ def kept(item: Object) -> dict[str, Any]:
     """The metadata that every kept object has."""
     metadata = item["metadata"]
     return {field: metadata[field] for field in ("name", "namespace", "resourceVersion") if field in metadata}
+
+
+def trim_job(item: Object, known_at: Callable[[Key], JobView | None]) -> dict[str, Any]:
+    """What is kept of a TrainingJob: its view. What an answer has shown already is not read again from the watch. A job
+    that another controller manages has no view: no plan has it."""
+    metadata = item["metadata"]
+    if managed_elsewhere(item.get("spec") or {}):
+        return {"metadata": kept(item)}
+    known = known_at(Key(metadata.get("namespace", ""), metadata["name"]))
+    if known is not None and (known.uid, known.resource_version) == (metadata["uid"], metadata["resourceVersion"]):
+        return {"metadata": kept(item), VIEW: known}
+    try:
+        return {"metadata": kept(item), VIEW: read_job(item)}
+    except ValueError as error:
+        _LOG.warning("TrainingJob %s/%s is left alone: %s", metadata.get("namespace"), metadata["name"], error)
+        return {"metadata": kept(item)}
 
 
 def trim_pod(item: Object) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.managed.owners import Owners, unclaimed
 from synergy_operator.edge.metrics import Metrics
-from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trim_slice, trimmed
+from synergy_operator.edge.trimming import VIEW, Object, node_facts, trim_job, trim_node, trim_slice, trimmed
 from synergy_operator.edge.waiting_turns import WaitingTurns
 from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.job.dependencies import reachable
@@ -50,7 +50,7 @@ from synergy_operator.job.waiting import wants_to_tell
 from synergy_operator.run.partner_failure import partners_of
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
 from synergy_operator.views.cluster import ClusterView, read_cluster
-from synergy_operator.views.job import JobView, only_progress, read_job
+from synergy_operator.views.job import JobView, only_progress
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView, read_pod
@@ -216,17 +216,7 @@ class Controller:
         return _REPEAT_SECONDS if repeated else 0.0
 
     def _trim_job(self, item: Object) -> Object:
-        """The view of a TrainingJob instead of its JSON. A version that the answer to one of the operator's own writes
-        has brought already is not parsed again."""
-        kept = kept_metadata(item)
-        known = self._jobs.get((kept["namespace"], kept["name"]))
-        if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
-            return {"metadata": kept, VIEW: known}
-        try:
-            return {"metadata": kept, VIEW: read_job(item)}
-        except (KeyError, TypeError, ValueError) as error:
-            _LOG.error("TrainingJob %s/%s is skipped: %s", kept["namespace"], kept["name"], error)
-            return {"metadata": kept}
+        return trim_job(item, self._jobs.get)
 
     def _on_job(self, change: Change) -> None:
         """A TrainingJob was created, changed or deleted. A job that does not parse keeps the last view."""

@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from synergy_api.cluster.slices import read_slice
+from synergy_api.parts.relations.clusters import managed_elsewhere
+from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.metadata import Key
 
 VIEW: Final = "view"
 """Key of the view in a trimmed object."""
@@ -31,6 +34,22 @@ def kept_metadata(item: Object) -> Object:
     """The metadata that a reflector needs."""
     metadata = item["metadata"]
     return {key: metadata[key] for key in ("namespace", "name", "uid", "resourceVersion")}
+
+
+def trim_job(item: Object, known_at: Callable[[Key], JobView | None]) -> Object:
+    """The view of a TrainingJob instead of its JSON. A version that the answer to one of the operator's own writes has
+    brought already is not parsed again. A job that another controller manages has no view: nothing acts on it."""
+    kept = kept_metadata(item)
+    if managed_elsewhere(item.get("spec") or {}):
+        return {"metadata": kept}
+    known = known_at((kept["namespace"], kept["name"]))
+    if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
+        return {"metadata": kept, VIEW: known}
+    try:
+        return {"metadata": kept, VIEW: read_job(item)}
+    except (KeyError, TypeError, ValueError) as error:
+        _LOG.error("TrainingJob %s/%s is skipped: %s", kept["namespace"], kept["name"], error)
+        return {"metadata": kept}
 
 
 def trim_node(node: Object) -> Object:
