@@ -76,7 +76,7 @@ types: setup ## mypy, strict
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
 	MYPYPATH=docs/site $(BIN)/mypy docs/site/plots.py docs/site/soak.py docs/site/history.py
 	MYPYPATH=helm $(BIN)/mypy helm/monitoring
-	MYPYPATH=tests:core:api:kube:service:operator:extender:profiler-job:job:view:sdk:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity tests/soak tests/performance
+	MYPYPATH=tests:core:api:kube:service:operator:extender:profiler-job:job:view:clusters:sdk:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity tests/soak tests/performance
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports

@@ -58,6 +58,23 @@ ANNOTATION_IDLE_SINCE: Final = f"{GROUP}/idle-since"
 ANNOTATION_SCALE_DOWN_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 ANNOTATION_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 
+MANAGED_BY_OPERATOR: Final = f"{GROUP}/operator"
+"""In spec.managedBy: as without the field."""
+MANAGED_BY_CLUSTERS: Final = f"{GROUP}/clusters"
+"""In spec.managedBy: the job runs in the worker cluster where it starts soonest."""
+LABEL_HUB: Final = f"{GROUP}/hub"
+"""On a TrainingJob in a worker cluster: the uid of the namespace kube-system of the hub cluster that created it."""
+ANNOTATION_HUB_JOB_UID: Final = f"{GROUP}/hub-job-uid"
+"""On the same: the uid of the hub's TrainingJob."""
+ANNOTATION_HUB_GENERATION: Final = f"{GROUP}/hub-generation"
+"""On the same: the generation of the hub's spec that this spec is a copy of."""
+ANNOTATION_OFFER: Final = f"{GROUP}/offer"
+"""On the same: the number of the offer, status.cluster.offer of the hub's TrainingJob."""
+ANNOTATION_MAY_START: Final = f"{GROUP}/may-start"
+"""On the same: the number of the offer that the hub has fixed. Without it no run starts."""
+FINALIZER_CLUSTERS: Final = f"{GROUP}/clusters"
+"""On the hub's TrainingJob: its copy in a worker cluster is deleted first."""
+
 GATE: Final = f"{GROUP}/place"
 """Scheduling gate that a pod of ours carries until its place is really free."""
 
@@ -69,6 +86,9 @@ MANAGER_AUTOSCALING: Final = "kube-synergy-autoscaling"
 MANAGER_PROGRESS: Final = "kube-synergy-progress"
 """Field manager of the extender's status.progress. Its own manager, because any replica writes progress while only the
 leader writes the plan, and server-side apply drops the fields that a manager no longer sends."""
+
+MANAGER_CLUSTERS: Final = "kube-synergy-clusters"
+"""Field manager of the whole status of jobs that run in worker clusters."""
 
 TOKEN_AUDIENCE: Final = "kube-synergy-extender"  # noqa: S105 - an audience, not a secret
 

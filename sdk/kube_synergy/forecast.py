@@ -9,6 +9,7 @@ UNKNOWN = {
     "Finished": "it has ended",
     "Suspended": "spec.suspend holds it",
     "NotPlanned": "no plan considers it now: kubectl synergy why",
+    "NotTold": "no worker cluster has told an estimate yet: kubectl synergy why",
     "Hidden": "you may not list nodes, and the status has no estimate",
 }
 """Why nothing is known, in words."""

@@ -5,8 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 COMPONENTS = (
-    "api", "cli", "core", "dashboard", "devcluster", "extender", "job", "kube", "operator", "profiler-job", "sdk",
-    "service", "simulator", "view",
+    "api", "cli", "clusters", "core", "dashboard", "devcluster", "extender", "job", "kube", "operator", "profiler-job",
+    "sdk", "service", "simulator", "view",
 )  # fmt: skip
 MODULES = [file for component in COMPONENTS for file in (ROOT / component).glob("*/**/*.py")]
 MOST_MODULES = 15

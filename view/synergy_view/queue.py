@@ -31,6 +31,8 @@ class QueueRow:
     while that is not known."""
     start_by_s: float | None
     """By then it will have started in nine of ten forecasts."""
+    cluster: str = ""
+    """The worker cluster in whose queue it is; empty if it is in this cluster's."""
 
 
 def queue(jobs: Iterable[SeenJob], now: float) -> list[QueueRow]:
@@ -68,6 +70,7 @@ def queue_row(job: SeenJob, now: float) -> QueueRow:
         waiting_s=waited(job, now),
         start_s=answer.start_s,
         start_by_s=answer.start_by_s,
+        cluster=job.cluster,
     )
 
 

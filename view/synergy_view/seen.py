@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
+from synergy_api.parts.relations.clusters import managed_elsewhere
 from synergy_api.resources.training_job import FINISHED, Phase, TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 
 Object = Mapping[str, Any]
+_HOLDING: Final[frozenset[Phase]] = frozenset({"Starting", "Running", "Yielding"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,20 @@ class SeenJob:
         return self.spec.array is not None
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether it runs in a worker cluster: it holds nothing of this cluster."""
+        return managed_elsewhere({"managedBy": self.spec.managed_by})
+
+    @property
+    def cluster(self) -> str:
+        """The worker cluster that has it; empty if none has it, or if it runs in this cluster."""
+        return self.status.cluster.name if self.status.cluster is not None else ""
+
+    @property
     def gpus_held(self) -> int:
-        """GPUs that it holds now; 0 while it waits."""
+        """GPUs that it holds now, here or in a worker cluster; 0 while it waits."""
+        if self.is_elsewhere:
+            return self.spec.gpus if self.phase in _HOLDING else 0
         allocation = self.status.allocation
         if allocation is None or allocation.state == "Released":
             return 0

@@ -101,7 +101,7 @@ def top(jobs: Sequence[SeenJob], capacities: Sequence[NodeCapacity], now: float)
 
     Jobs on one shared GPU each count that GPU, so a type can have more GPUs given than it has.
     """
-    jobs = [job for job in jobs if not job.is_array]
+    jobs = [job for job in jobs if not job.is_array and not job.is_elsewhere]
     living = [job for job in jobs if not job.finished]
     by_node: dict[str, list[SeenJob]] = defaultdict(list)
     by_tenant: dict[str, list[SeenJob]] = defaultdict(list)

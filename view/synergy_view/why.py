@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from synergy_api.parts.relations.clusters import OFFERED
 from synergy_api.reasons import ENTRIES, Reason
 from synergy_api.timestamps import parse_time
 from synergy_view.progress import progress_text
@@ -44,6 +45,8 @@ class Why:
     """Waiting jobs before it in the queue that may use the same GPU types, in their order."""
     holders: tuple[Holder, ...] = ()
     """Jobs that hold GPUs of types that it may use, the most GPUs first."""
+    cluster: str = ""
+    """The worker cluster that has it; empty if it is of this cluster."""
     notes: tuple[str, ...] = ()
     """What else its status complains of: a deadline, a restriction, CPU and memory that are not as planned."""
 
@@ -58,7 +61,8 @@ def why(job: SeenJob, others: Iterable[SeenJob], now: float, failing: Iterable[F
     reason, message, next_step = _dominant(job, now)
     waits = not job.gpus_held and not job.finished and not job.is_array
     entry = job.status.queue
-    seen = [other for other in others if other.uid != job.uid] if waits else []
+    here = waits and not job.is_elsewhere
+    seen = [other for other in others if other.uid != job.uid and not other.is_elsewhere] if here else []
     return Why(
         job=job.full_name,
         phase=job.phase,
@@ -71,7 +75,8 @@ def why(job: SeenJob, others: Iterable[SeenJob], now: float, failing: Iterable[F
         start_by_s=moment_of(entry.estimated_start_by if waits and entry is not None else None),
         ahead=_ahead(job, seen),
         holders=_holders(job, seen),
-        notes=(*_notes(job, reason), *(row.message for row in failing if waits and _compatible(job, [row.gpu_type]))),
+        cluster=job.cluster,
+        notes=(*_notes(job, reason), *(row.message for row in failing if here and _compatible(job, [row.gpu_type]))),
     )
 
 
@@ -91,6 +96,14 @@ def _dominant(job: SeenJob, now: float) -> tuple[str, str, str]:
     return _running(job, now) if job.gpus_held else _waiting(job, now)
 
 
+def _not_offered(job: SeenJob) -> tuple[str, str] | None:
+    """Why no worker cluster has the job, or why nothing new is known of it; None if one has it and answers."""
+    offered = next((one for one in job.status.conditions if one.type == OFFERED), None)
+    if offered is None:
+        return job.phase, "no controller of worker clusters has looked at it yet"
+    return None if offered.status == "True" else (offered.reason, offered.message)
+
+
 def _finished(job: SeenJob) -> tuple[str, str]:
     conditions = {one.type: one for one in job.status.conditions}
     finished, profiled = conditions.get("Finished"), conditions.get("Profiled")
@@ -102,6 +115,9 @@ def _finished(job: SeenJob) -> tuple[str, str]:
 
 
 def _waiting(job: SeenJob, now: float) -> tuple[str, str, str]:
+    not_offered = _not_offered(job) if job.is_elsewhere else None
+    if not_offered is not None:
+        return *not_offered, ""
     if job.phase == "Profiling":
         return _profiling(job)
     if job.status.queue is not None:
@@ -134,9 +150,11 @@ def _running(job: SeenJob, now: float) -> tuple[str, str, str]:
 
 def _place(job: SeenJob, now: float) -> str:
     allocation, service, progress = job.status.allocation, job.status.service, job.status.progress
-    told = f"it runs on {count(job.gpus_held, f'{job.gpu_type} GPU')}"
+    told = f"it runs on {count(job.gpus_held, f'{job.gpu_type} GPU'.lstrip())}"
     if allocation is not None:
         told += f" of {count(len(allocation.workers), 'node')}"
+    if job.cluster:
+        told += f" in cluster {job.cluster}"
     if service is not None and service.running_since is not None:
         told += f" since {duration(now - parse_time(service.running_since))}"
     if progress is not None and progress.steps_per_second > 0:
@@ -183,6 +201,9 @@ def _holders(job: SeenJob, others: Sequence[SeenJob]) -> tuple[Holder, ...]:
 
 def _notes(job: SeenJob, reason: str) -> Iterable[str]:
     status = job.status
+    offered = next((one for one in status.conditions if one.type == OFFERED), None)
+    if offered is not None and offered.reason != reason and not job.finished:
+        yield f"{offered.reason}: {offered.message}"
     for part in (status.late, status.restriction):
         if part is not None and not job.finished and part.reason != reason:
             yield f"{part.reason}: {part.message}"

@@ -93,6 +93,7 @@ KINDS: Final = (
             Column("Partners", ".status.summary.partners", "string", "Jobs that share its GPU.", wide=True),
             Column("Run", ".status.allocation.run", "integer", "Number of its newest run.", wide=True),
             Column("Nodes", ".status.allocation.nodes", "integer", "Nodes it holds.", wide=True),
+            Column("Cluster", ".status.cluster.name", "string", "The worker cluster that has it.", wide=True),
         ),
         categories=("all", "kube-synergy"),
         rules=tuple(NAME_RULES),

@@ -15,11 +15,21 @@ from synergy_api.reasons.of_queue import QUEUE
 from synergy_api.reasons.of_relations import RELATIONS
 from synergy_api.reasons.of_runs import RUNS
 from synergy_api.reasons.of_specs import SPECS
+from synergy_api.reasons.of_worker_clusters import WORKER_CLUSTERS
 from synergy_api.reasons.words import Reason
 
 __all__ = ["ENTRIES", "Entry", "EventKind", "Finding", "Reason", "ReasonPlace", "say"]
 
-ENTRIES: Final[dict[Reason, Entry]] = {**SPECS, **PROFILES, **RUNS, **RELATIONS, **QUEUE, **DEADLINES, **CLUSTER}
+ENTRIES: Final[dict[Reason, Entry]] = {
+    **SPECS,
+    **PROFILES,
+    **RUNS,
+    **RELATIONS,
+    **WORKER_CLUSTERS,
+    **QUEUE,
+    **DEADLINES,
+    **CLUSTER,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ class ReasonPlace(StrEnum):
     RESOURCES = "TrainingJob, `ResourcesAsPlanned`"
     ON_TIME = "TrainingJob, `OnTime`"
     FINISHED = "TrainingJob, `Finished`"
+    OFFERED = "TrainingJob, `Offered`"
     LAST_RUN = "TrainingJob, `status.service.last`"
     QUEUE = "TrainingJob, `status.queue`"
     EVENT = "event only"

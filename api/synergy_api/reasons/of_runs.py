@@ -17,7 +17,9 @@ RUNS: Final[dict[Reason, Entry]] = {
         event="Normal",
     ),
     Reason.NOT_VALID: Entry(_R, "the condition Valid says what to change"),
-    Reason.SUSPENDED: Entry(_R, "spec.suspend is true", "set it to false to go on", event="Normal"),
+    Reason.SUSPENDED: Entry(
+        (*_R, ReasonPlace.OFFERED), "spec.suspend is true", "set it to false to go on", event="Normal"
+    ),
     Reason.WORKERS_STARTING: Entry(_R, "run {run} starts: {running} of {workers} workers run", event="Normal"),
     Reason.WORKER_WAITING: Entry(
         (ReasonPlace.RUNNING, ReasonPlace.PROFILED),

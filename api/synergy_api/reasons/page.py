@@ -12,6 +12,7 @@ from synergy_api.reasons.of_queue import QUEUE
 from synergy_api.reasons.of_relations import RELATIONS
 from synergy_api.reasons.of_runs import RUNS
 from synergy_api.reasons.of_specs import SPECS
+from synergy_api.reasons.of_worker_clusters import WORKER_CLUSTERS
 from synergy_api.reasons.words import Reason
 
 _HEAD: Final = """# Troubleshooting
@@ -58,6 +59,11 @@ _PARTS: Final = (
         "Jobs beside other jobs and objects",
         "What `spec.after`, `spec.array` and the label `kube-synergy.dev/managed` bring.",
         RELATIONS,
+    ),
+    _Part(
+        "Jobs in worker clusters",
+        "What `spec.managedBy: kube-synergy.dev/clusters` brings ([clusters.md](clusters.md)).",
+        WORKER_CLUSTERS,
     ),
     _Part(
         "Waiting for a turn",

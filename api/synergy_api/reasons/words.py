@@ -66,6 +66,7 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     WAITS_FOR_JOBS = "WaitsForJobs"
     DEPENDENCY_CYCLE = "DependencyCycle"
+    WAITING_FOR_HUB = "WaitingForHub"
     WORKERS_STARTING = "WorkersStarting"
     WORKER_WAITING = "WorkerWaiting"
     IMAGE_NOT_PULLED = "ImageNotPulled"
@@ -106,6 +107,12 @@ class Reason(StrEnum):
     BACKOFF_LIMIT_EXCEEDED = "BackoffLimitExceeded"
     PROFILE_FAILED = "ProfileFailed"
     DEPENDENCY_FAILED = "DependencyFailed"
+    GONE_IN_CLUSTER = "GoneInCluster"
+
+    OFFERED_TO_CLUSTER = "OfferedToCluster"
+    STAYS_IN_CLUSTER = "StaysInCluster"
+    CLUSTER_AWAY = "ClusterAway"
+    NO_CLUSTER = "NoCluster"
 
     AS_PLANNED = "AsPlanned"
     RESIZING = "Resizing"

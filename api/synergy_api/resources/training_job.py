@@ -11,6 +11,7 @@ from synergy_api.parts.profiling import Dataset, ProfileSpec, Throughput
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
 from synergy_api.parts.relations.array import Array, ArrayStatus
+from synergy_api.parts.relations.clusters import ClusterOffer, ManagedBy
 from synergy_api.parts.relations.dependencies import Dependencies, MetDependencies
 from synergy_api.parts.relations.managed import Managed
 from synergy_api.parts.service import ServiceStatus, WorkerStatus
@@ -144,6 +145,7 @@ class TrainingJobSpec(ApiModel):
             "hyperparameters. The job itself has no workers then."
         ),
     ] = None
+    managed_by: ManagedBy = None
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
     backoff_limit: Annotated[
         int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")
@@ -211,7 +213,8 @@ class TrainingJobStatus(ApiModel):
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
     service, metDependencies, array, times;
     extender - allocation, queue, late, restriction, marks, estimates, preemptions (leader), progress (any replica),
-    and of the summary each the texts about its own fields.
+    and of the summary each the texts about its own fields;
+    controller of worker clusters - cluster, and all that it copies of a job that runs in one.
     """
 
     observed_generation: Annotated[
@@ -228,6 +231,7 @@ class TrainingJobStatus(ApiModel):
     service: ServiceStatus | None = None
     met_dependencies: MetDependencies = []
     array: ArrayStatus | None = None
+    cluster: ClusterOffer | None = None
     start_time: Annotated[Timestamp | None, Field(description="When the job first ran.")] = None
     completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None
     allocation: Allocation | None = None

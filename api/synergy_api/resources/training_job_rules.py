@@ -4,6 +4,7 @@ from typing import Any
 
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.relations.array import LONGEST_SUFFIX
+from synergy_api.parts.relations.clusters import MANAGED_BY_RULES
 from synergy_api.parts.relations.managed import MANAGED_RULE
 from synergy_api.parts.template import COMMAND_RULE
 
@@ -39,6 +40,7 @@ SPEC_RULES: list[Any] = [
         "fieldPath": ".throughput",
     },
     MANAGED_RULE,
+    *MANAGED_BY_RULES,
     COMMAND_RULE,
 ]
 NAME_RULES: list[Any] = [

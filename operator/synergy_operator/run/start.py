@@ -29,8 +29,9 @@ def start(run: OpenRun) -> RunStep:
     small = _too_small(run)
     if small is not None:
         return end_run(run, "Failed", small)
-    if any(pod.run < run.number and not pod.terminal for pod in run.observed.pods):
-        return RunStep("Starting", run.service, no(say(Reason.WAITING_FOR_ROOM, run=run.number)))
+    waits = _waits_before_pods(run)
+    if waits is not None:
+        return RunStep("Starting", run.service, no(waits))
     names = {pod.name for pod in run.pods}
     missing = [worker for worker in run.gang if worker.name not in names]
     if not missing:
@@ -48,6 +49,15 @@ def start(run: OpenRun) -> RunStep:
         *(CreatePod(run.number, pod) for pod in pods),
     )
     return RunStep("Starting", run.service, no(starting(run)), before=before, unwritten=True)
+
+
+def _waits_before_pods(run: OpenRun) -> Finding | None:
+    """Why the run may not have pods yet: the hub cluster has not fixed the job to this one, or pods of the last run
+    are still there."""
+    if run.observed.job.waits_for_hub:
+        return say(Reason.WAITING_FOR_HUB, run=run.number)
+    leaving = any(pod.run < run.number and not pod.terminal for pod in run.observed.pods)
+    return say(Reason.WAITING_FOR_ROOM, run=run.number) if leaving else None
 
 
 def before_binding(run: OpenRun, gated: Iterable[PodView]) -> tuple[Action, ...]:

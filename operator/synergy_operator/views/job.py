@@ -8,6 +8,7 @@ import msgspec
 from pydantic import ValidationError
 
 from synergy_api.names import API_VERSION, LABEL_ARRAY_INDEX
+from synergy_api.parts.relations.clusters import waits_for_hub
 from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_operator.views.metadata import Object, controller_uid
@@ -44,6 +45,8 @@ class JobView:
     array_uid: str = ""
     index: int | None = None
     """Its index there."""
+    waits_for_hub: bool = False
+    """A hub cluster has offered it here, and has not fixed yet that it stays: no run may start."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -94,6 +97,7 @@ def parse_job(item: Object, *, too_large: bool) -> JobView:
         spec_error=problem,
         status=status,
         controller=controller_uid(metadata),
+        waits_for_hub=waits_for_hub(metadata),
         too_large=too_large,
         **_membership(metadata),
     )

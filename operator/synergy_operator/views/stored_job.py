@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from synergy_api.names import LABEL_ARRAY_INDEX
+from synergy_api.names import ANNOTATION_MAY_START, ANNOTATION_OFFER, LABEL_ARRAY_INDEX, LABEL_HUB
 from synergy_api.resources.training_job import FINISHED
 from synergy_operator.views.job import JobView, is_too_large, parse_job, without_what_is_for_people
 from synergy_operator.views.metadata import Key, Object
@@ -21,6 +21,11 @@ _METADATA: Final = (
     "deletionTimestamp",
     "ownerReferences",
 )
+_MARKS: Final = {
+    "labels": frozenset({LABEL_ARRAY_INDEX, LABEL_HUB}),
+    "annotations": frozenset({ANNOTATION_OFFER, ANNOTATION_MAY_START}),
+}
+"""Labels and annotations that decisions follow from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +83,9 @@ def store_job(item: Object) -> StoredJob:
     metadata, spec = item["metadata"], item.get("spec") or {}
     status, fleeting = _parted(without_what_is_for_people(item.get("status") or {}))
     kept = {key: metadata[key] for key in _METADATA if key in metadata}
-    index = (metadata.get("labels") or {}).get(LABEL_ARRAY_INDEX)
-    if index is not None:
-        kept["labels"] = {LABEL_ARRAY_INDEX: index}
+    for field, keys in _MARKS.items():
+        if marks := {key: value for key, value in (metadata.get(field) or {}).items() if key in keys}:
+            kept[field] = marks
     managed = spec.get("managed")
     return StoredJob(
         namespace=intern(metadata["namespace"]),

@@ -14,8 +14,10 @@ from synergy_view.seen import SeenJob
 
 
 async def job_and_cluster(cluster: Cluster, name: str) -> tuple[SeenJob, Present | None]:
-    """The job and the cluster around it; None where the user may not list nodes."""
+    """The job and the cluster around it; None where the user may not list nodes, and for a job in a worker cluster."""
     asked = await cluster.job(name)
+    if asked.is_elsewhere:
+        return asked, None
     try:
         return asked, await look(cluster)
     except NodesHiddenError:
@@ -50,10 +52,18 @@ def _answer(one: JobForecast, now: float, draws: int) -> When:
 
 def as_told(asked: SeenJob) -> When:
     """The estimate that the extender wrote into the job's status. Users without the right to list nodes get this
-    answer."""
+    answer, and those who ask about a job in a worker cluster."""
     now, entry = time.time(), asked.status.queue
     if entry is None or entry.estimated_start is None:
-        reason = "Finished" if asked.finished else "Suspended" if asked.spec.suspend else "Hidden"
+        reason = (
+            "Finished"
+            if asked.finished
+            else "Suspended"
+            if asked.spec.suspend
+            else "NotTold"
+            if asked.is_elsewhere
+            else "Hidden"
+        )
         return When(job=asked.full_name, state=asked.phase, now=now, unknown=reason, by="extender")
     by = entry.estimated_start_by
     start = Range(p10=None, p50=parse_time(entry.estimated_start), p90=None if by is None else parse_time(by))

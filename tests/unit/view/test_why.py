@@ -178,3 +178,36 @@ def test_a_job_of_another_version_is_named_with_the_field() -> None:
     jobs, unreadable = read_all([job_object("a"), job_object("b", status={"phase": "Dreaming"})])
     assert [job.name for job in jobs] == ["a"]
     assert [(one.full_name, one.problem[:6]) for one in unreadable] == [("team/b", "phase:")]
+
+
+def elsewhere(phase: str, **more: Any) -> SeenJob:
+    place = {"name": "east", "offer": 1, "fixed": True, "since": format_time(NOW)}
+    status = {"phase": phase, "cluster": place, **more}
+    return seen("j", gpus=4, spec={"managedBy": "kube-synergy.dev/clusters"}, status=status)
+
+
+def offered(status: str, reason: str, message: str) -> dict[str, str]:
+    return {
+        "type": "Offered",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": format_time(NOW),
+    }
+
+
+def test_a_job_in_a_worker_cluster_names_it_and_none_of_this_clusters_jobs() -> None:
+    there = [offered("True", "OfferedToCluster", "cluster east has the job")]
+    answer = why(elsewhere("Queued", queue=WAITS, conditions=there), [queued("a", 1), running("b", 8)], NOW)
+    assert (answer.cluster, answer.reason, answer.position) == ("east", "NoFreeGPU", 3)
+    assert (answer.ahead, answer.holders) == ((), ())
+    assert answer.notes == ("OfferedToCluster: cluster east has the job",)
+    runs = why(elsewhere("Running", conditions=there), [], NOW)
+    assert runs.message == "it runs on 4 GPUs in cluster east"
+
+
+def test_a_job_that_no_worker_cluster_has_says_why() -> None:
+    away = [offered("False", "NoCluster", "no cluster takes the job: east: full")]
+    answer = why(elsewhere("Pending", conditions=away), [], NOW)
+    assert (answer.reason, answer.message) == ("NoCluster", "no cluster takes the job: east: full")
+    assert why(elsewhere("Pending"), [], NOW).message == "no controller of worker clusters has looked at it yet"

@@ -44,7 +44,10 @@ def _write(rows: Sequence[QueueRow], output: str, *, everywhere: bool) -> None:
         return
     header = ["POSITION", *(["NAMESPACE"] if everywhere else []), "JOB", "GPUS", "PROGRESS", "WAITS", "START", "REASON"]
     header += ["START BY", "TYPES", "MESSAGE"] if output == "wide" else []
-    write_table(header, [_cells(row, output, everywhere) for row in rows], nothing="no job waits")
+    cells = [_cells(row, output, everywhere) for row in rows]
+    if any(row.cluster for row in rows):
+        header, cells = [*header, "CLUSTER"], [[*c, row.cluster or "-"] for c, row in zip(cells, rows, strict=True)]
+    write_table(header, cells, nothing="no job waits")
 
 
 def _cells(row: QueueRow, output: str, everywhere: bool) -> list[str]:
@@ -79,11 +82,13 @@ def why_command(*, job: str, where: Where, output: str) -> None:
     async def question(cluster: Cluster) -> tuple[Why, list[TenantRow], str, Present | None]:
         asked = await cluster.job(job)
         others, hidden = await cluster.visible_jobs()
-        failing = await failing_rows(cluster, others) if not asked.gpus_held and not asked.finished else None
+        here = not asked.is_elsewhere
+        failing = await failing_rows(cluster, others) if here and not asked.gpus_held and not asked.finished else None
         answer = why(asked, others, time.time(), failing or ())
-        tenants = await _tenants(cluster, asked) if answer.position is not None else []
+        planned = here and answer.position is not None
+        tenants = await _tenants(cluster, asked) if planned else []
         try:
-            return answer, tenants, hidden, await look(cluster) if answer.position is not None else None
+            return answer, tenants, hidden, await look(cluster) if planned else None
         except NodesHiddenError:
             return answer, tenants, "; ".join(filter(None, (hidden, _NO_NODES))), None
 
@@ -123,6 +128,8 @@ def _tell(answer: Why) -> None:
             click.echo(f"  {text}")
     if answer.next_step:
         click.echo(f"  next: {answer.next_step}")
+    if answer.cluster:
+        click.echo(f"  cluster: {answer.cluster}")
     if answer.position is not None:
         before = f", after {listed(list(answer.ahead))}" if answer.ahead else ", first of those that want its GPUs"
         click.echo(f"  position in the queue: {answer.position}{before}")

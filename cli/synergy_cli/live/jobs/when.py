@@ -37,12 +37,13 @@ def when_command(*, job: str, draws: int, seed: int, horizon_s: float | None, wh
     if output in ("json", "yaml"):
         write_data(answer, output)
     else:
-        _tell(answer, wide=output == "wide")
+        where_told = f"the job is in cluster {asked.cluster}" if asked.is_elsewhere else "you may not list nodes"
+        _tell(answer, where_told, wide=output == "wide")
     for text in present.notes if present is not None else ():
         note(text)
 
 
-def _tell(answer: When, *, wide: bool) -> None:
+def _tell(answer: When, limits: str, *, wide: bool) -> None:
     heading(f"{answer.job}: {answer.state.lower()}")
     if answer.unknown is not None:
         click.echo(f"  not known: {answer.unknown}: {UNKNOWN[answer.unknown]}")
@@ -51,7 +52,7 @@ def _tell(answer: When, *, wide: bool) -> None:
         assert answer.start is not None
         click.echo(f"  starts {_ahead(answer.start.p50, answer.now)}, by the extender's newest estimate", nl=False)
         click.echo(f"; in nine of ten cases {_ahead(answer.start.p90, answer.now)}" if answer.start.p90 else "")
-        click.echo("  you may not list nodes, so nothing more is known")
+        click.echo(f"  {limits}, so nothing more is known")
         return
     rows = [
         _cells("start", answer.start, answer.start_without_arrivals, answer.now, wide=wide),

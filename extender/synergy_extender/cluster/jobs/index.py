@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from synergy_api.cluster.nodes import Object
+from synergy_api.parts.relations.clusters import managed_elsewhere
 from synergy_extender.cluster.trims import VIEW, kept
 from synergy_extender.cluster.views import JobView, Key, begins_to_wait, matters, read_job
 from synergy_kube import Change
@@ -35,8 +36,11 @@ class JobIndex:
             self._take(view, decided=decided)
 
     def trim(self, item: Object) -> dict[str, Any]:
-        """What is kept of a TrainingJob. What an answer has shown already is not read again from the watch."""
+        """What is kept of a TrainingJob. What an answer has shown already is not read again from the watch. A job that
+        another controller manages has no view: no plan has it."""
         metadata = item["metadata"]
+        if managed_elsewhere(item.get("spec") or {}):
+            return {"metadata": kept(item)}
         known = self.views.get(Key(metadata.get("namespace", ""), metadata["name"]))
         if known is not None and (known.uid, known.resource_version) == (metadata["uid"], metadata["resourceVersion"]):
             return {"metadata": kept(item), VIEW: known}

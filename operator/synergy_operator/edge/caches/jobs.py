@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from synergy_api.parts.relations.clusters import managed_elsewhere
 from synergy_operator.edge.caches.objects import ObjectCache
 from synergy_operator.edge.trimming import VIEW, kept_metadata
 from synergy_operator.views.job import JobView
@@ -55,8 +56,11 @@ class JobCache:
 
     def trim(self, item: dict[str, Any]) -> dict[str, Any]:
         """What a reflector keeps of a job. A version that the answer to one of the operator's own writes has brought
-        already is not read again. Of a job that does not parse only the metadata is kept."""
+        already is not read again. Of a job that does not parse, or that another controller manages, only the metadata
+        is kept: nothing acts on it."""
         kept = kept_metadata(item)
+        if managed_elsewhere(item.get("spec") or {}):
+            return {"metadata": kept}
         known = self._stored.get((kept["namespace"], kept["name"]))
         if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
             return {"metadata": kept, VIEW: known}

@@ -33,3 +33,9 @@ async def test_the_end_of_a_job_does_not_take_away_one_that_has_its_name_since()
 
         await eventually(seen, seconds=10, what="the event after the deletion", every=0.02)
         assert cache.jobs[key("j")].uid == "uid-new"
+
+
+async def test_a_job_of_another_controller_is_in_no_plan() -> None:
+    other = job_object("theirs", spec={"managedBy": "kube-synergy.dev/clusters"})
+    async with following(WatchServer(other, job_object("ours"))) as (_, cache):
+        assert cache.jobs.keys() == {key("ours")}

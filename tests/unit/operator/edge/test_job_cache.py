@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from support.operator.job_life import Life
 from support.operator.objects import START, job_manifest
 from support.operator.world import World
+from synergy_api.names import ANNOTATION_MAY_START, ANNOTATION_OFFER, LABEL_HUB
 from synergy_api.resources.training_job import FINISHED
 from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.trimming import VIEW
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.views.job import MOST_OBJECT_BYTES, read_job
 from synergy_operator.views.observed import Observed
@@ -176,3 +178,19 @@ def test_a_member_of_an_array_is_known_by_its_label_and_owner() -> None:
 def test_the_object_that_a_job_manages_is_found_without_parsing() -> None:
     assert _stored(spec={"managed": {"kind": "Job", "name": "train"}}).managed == ("Job", "train")
     assert _stored().managed is None
+
+
+@pytest.mark.parametrize("may_start", ["", "1", "2"])
+def test_what_a_hub_says_of_the_job_is_kept_and_a_change_of_it_decides(may_start: str) -> None:
+    offered = {"labels": {LABEL_HUB: "hub"}, "annotations": {ANNOTATION_OFFER: "2", "example.com/other": "x"}}
+    before = _item(**offered)
+    item = _item(**{**offered, "annotations": {**offered["annotations"], ANNOTATION_MAY_START: may_start}})
+    assert store_job(item).view().waits_for_hub is (may_start != "2")
+    assert store_job(item).view() == read_job(item)
+    assert not store_job(item).decides_as(store_job(before))
+
+
+def test_a_job_that_another_controller_manages_is_not_kept() -> None:
+    cache = JobCache()
+    assert VIEW in cache.trim(_item())
+    assert VIEW not in cache.trim(_item(spec={"managedBy": "kube-synergy.dev/clusters"}))

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from support.operator.world import World, two_workers
+from synergy_api.names import ANNOTATION_MAY_START, ANNOTATION_OFFER, LABEL_HUB
 from synergy_api.timestamps import parse_time
 from synergy_operator.actions import CreatePod, DeletePod, EnsureGangKey, EnsureService, UngatePod
 
@@ -417,3 +418,20 @@ def test_an_early_end_without_a_step_is_a_success_like_any_other() -> None:
     last = world.status.service.last if world.status.service is not None else None
     assert last is not None
     assert last.reason.startswith("WorkersSucceeded")
+
+
+def test_a_hubs_job_has_no_pods_before_the_hub_lets_it_start() -> None:
+    world = World()
+    annotations = {ANNOTATION_OFFER: "2"}
+    world.job["metadata"] |= {"labels": {LABEL_HUB: "hub"}, "annotations": annotations}
+    world.settle()
+    world.grant()
+    world.settle()
+    assert not world.pods
+    assert (world.status.phase, world.reason("Running")) == ("Starting", "WaitingForHub")
+    annotations[ANNOTATION_MAY_START] = "1"
+    world.settle()
+    assert not world.pods, "that was for another offer"
+    annotations[ANNOTATION_MAY_START] = "2"
+    world.settle()
+    assert world.pod_names() == ["job-1-0"]

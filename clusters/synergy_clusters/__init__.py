@@ -1,0 +1,1 @@
+"""The controller of worker clusters: jobs of a hub cluster run in the cluster where they start soonest by forecast."""

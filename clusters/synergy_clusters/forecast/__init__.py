@@ -1,0 +1,1 @@
+"""When jobs would start in each worker cluster: the extender's view of it, and the simulator."""
