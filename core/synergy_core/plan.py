@@ -21,6 +21,7 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.model.tenant_tree import TenantTree
+from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
 from synergy_core.selection.colocation_groups import NO_GROUPS, CoLocationGroups, candidate_groups, colocation_groups
@@ -47,7 +48,26 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     served = with_urgent(
         snapshot, config, names, planned, lambda reduced, head: _planned(reduced, config, memory, head)[1]
     )
-    return with_growth(snapshot, config, served, lambda larger, filling: _planned(larger, filling, Memory())[1])
+    return grown(snapshot, config, served)
+
+
+def grown(snapshot: Snapshot, config: PlanConfig, made: Plan) -> Plan:
+    """The plan, with the nodes to ask for."""
+    return with_growth(snapshot, config, made, lambda larger, filling: _planned(larger, filling, Memory())[1])
+
+
+def queue_of(snapshot: Snapshot, config: PlanConfig) -> tuple[str, ...]:
+    """The order of all jobs under a policy that looks at jobs alone: at no node, no speed and no other job."""
+    return rank(
+        snapshot,
+        config,
+        pools=(),
+        speeds=JobIndex((), Memory()),
+        grouping=Grouping(Snapshot(nodes=(), jobs=()), (), config),
+        pairs=None,
+        solutions=Solutions(),
+        tenants=TenantTree(snapshot.tenants),
+    ).names
 
 
 def _planned(

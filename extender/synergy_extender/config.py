@@ -27,6 +27,8 @@ class Settings:
     api_port: int = 9444
     ops_port: int = 8080
     plan_timeout_s: float = 60.0
+    planner_processes: int = 1
+    """In how many processes a plan may be made (`planner.forked`)."""
     sharing_models: tuple[str, ...] = ()
     """GPU types of which the planner's process has a predictor that was fitted."""
     progress_writes_per_second: float = 20.0
@@ -66,6 +68,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         api_port=read.port("SYNERGY_API_PORT", 9444),
         ops_port=read.port("SYNERGY_OPS_PORT", 8080),
         plan_timeout_s=read.positive("SYNERGY_PLAN_TIMEOUT_SECONDS", 60.0, most=_MOST_SECONDS),
+        planner_processes=read.whole("SYNERGY_PLANNER_PROCESSES", 1, least=1, most=64),
         sharing_models=_sharing_models(read.text("SYNERGY_SHARING_MODELS", "")),
         progress_writes_per_second=read.positive(
             "SYNERGY_PROGRESS_WRITES_PER_SECOND", 20.0, most=_MOST_SECONDS, what="a number above zero"

@@ -1,14 +1,15 @@
 """`kube-synergy bench planner`: seconds of one plan, beside a plain first fit and the proportional mechanism."""
 
 import json
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from statistics import linear_regression, median
+from statistics import median
 
 import click
 
+from synergy_cli.bench.growth import growth_over_n_log_n
+from synergy_cli.bench.large_clusters import measure_large
 from synergy_cli.bench.workload import a_round_later, among_tenants, cluster
 from synergy_cli.errors import bad_options
 from synergy_cli.text_table import text_table
@@ -56,9 +57,25 @@ class Case:
     type=click.IntRange(0),
     help="Also plan with so many tenants, in departments of four, to which all GPUs are guaranteed in equal parts.",
 )
+@click.option(
+    "--large", is_flag=True, help="Plan 10,240 to 100,000 GPUs instead, as one and in parts: minutes, and 1.5 GB."
+)
+@click.option(
+    "--processes",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="With --large: processes in which parts are planned.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def planner_command(seed: int, repeats: int, policy: str, tenants: int, as_json: bool) -> None:
+def planner_command(
+    *, seed: int, repeats: int, policy: str, tenants: int, large: bool, processes: int, as_json: bool
+) -> None:
     """Measure one plan of a busy cluster: after two rounds, with all GPUs taken and many jobs waiting."""
+    if large:
+        with bad_options():
+            measure_large(seed=seed, policy=policy, processes=processes, as_json=as_json)
+        return
     cases = []
     for nodes, jobs, aim_s in _SIZES:
         if not as_json:
@@ -120,15 +137,6 @@ def _ratio(nodes: int, jobs: int, tenants: int, *, seed: int, repeats: int, poli
             plan(snapshot, config, memory)
             seconds.append(time.process_time() - began)
     return median(spent[1][1:]) / median(spent[0][1:])
-
-
-def growth_over_n_log_n(measured: Sequence[tuple[int, float]]) -> float:
-    """The exponent k of the fit seconds = a * (n log n)^k (least squares of the logarithms): 1 is n log n.
-
-    `measured` are sizes n with seconds; at least two different sizes.
-    """
-    xs = [math.log(n * math.log(n)) for n, _ in measured]
-    return linear_regression(xs, [math.log(seconds) for _, seconds in measured]).slope
 
 
 def _median_seconds(work: Callable[[], object], repeats: int) -> float:

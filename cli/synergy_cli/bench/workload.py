@@ -12,15 +12,21 @@ _GPU_COUNTS = {1: 60, 2: 12, 4: 14, 8: 10, 16: 4}
 """How many of a hundred jobs have so many GPUs."""
 
 
-def cluster(*, nodes: int, jobs: int, seed: int) -> Snapshot:
-    """Nodes of 8 GPUs, 24 CPUs and 500 GiB, and waiting jobs whose demands are below, at and above their share."""
+_TYPES = ("V100", "A100", "H100", "H200", "L40S", "A40", "T4", "P100")
+_ANY_TYPE = 10
+"""Of a hundred jobs so many may run on all GPU types, where there are several; the others on one."""
+
+
+def cluster(*, nodes: int, jobs: int, seed: int, types: int = 1) -> Snapshot:
+    """Nodes of 8 GPUs, 24 CPUs and 500 GiB, and waiting jobs whose demands are below, at and above their share. Nodes
+    and jobs are dealt out to the GPU types, 8 at most."""
     rng = random.Random(seed)  # noqa: S311 - a workload, not a secret
     return Snapshot(
         nodes=tuple(
-            Node(name=f"n{index:05}", gpu_type="V100", gpus=_GPUS, cpu_millis=_CPU, memory_bytes=_MEMORY)
+            Node(name=f"n{index:05}", gpu_type=_TYPES[index % types], gpus=_GPUS, cpu_millis=_CPU, memory_bytes=_MEMORY)
             for index in range(nodes)
         ),
-        jobs=tuple(_job(rng, index) for index in range(jobs)),
+        jobs=tuple(_of_type(_job(rng, index), index, types) for index in range(jobs)),
     )
 
 
@@ -62,6 +68,14 @@ def _job(rng: random.Random, index: int) -> Job:
         profiles={"V100": _profile(rng, gpus)},
         placement="consolidate" if one_node else "auto",
     )
+
+
+def _of_type(job: Job, index: int, types: int) -> Job:
+    if types == 1:
+        return job
+    profile = job.profiles["V100"]
+    named = _TYPES[:types] if index % 100 < _ANY_TYPE else (_TYPES[index % types],)
+    return replace(job, gpu_types=named, profiles=dict.fromkeys(named, profile))
 
 
 def _profile(rng: random.Random, gpus: int) -> Profile:

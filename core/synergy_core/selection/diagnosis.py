@@ -78,7 +78,8 @@ def apart(
     """How empty nodes are, those far away that jobs which share should leave to the others, and the other way round."""
     if entry.wants_shared is None or pool.shared is None:
         return emptiness
-    return emptiness + _FAR * (pool.shared[nodes] != (pool.gpu_type in entry.wants_shared))
+    put_off: Emptiness = emptiness + _FAR * (pool.shared[nodes] != (pool.gpu_type in entry.wants_shared))
+    return put_off
 
 
 def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:

@@ -16,12 +16,15 @@ from synergy_core.cache import Memory
 from synergy_core.collector import collector_paused
 from synergy_core.colocation.predictors.model_format import SharingModel
 from synergy_core.model import snapshot as core
+from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
+from synergy_core.partitions.by_parts import plan_by_parts
 from synergy_core.plan import plan
 from synergy_core.policies.allocation.budget import Budget
 from synergy_extender.colocation.models import FOLDER_VARIABLE, predictors, read_models
+from synergy_extender.planner.forked import Forked
 from synergy_extender.planner.overtime import Overtime
-from synergy_extender.planner.question import LENGTH, Planned, Question
+from synergy_extender.planner.question import LENGTH, PROCESSES_VARIABLE, Planned, Question
 
 NICENESS = 10
 """Where cores are scarce a plan waits for the filter, which runs inside the kube-scheduler's serial loop."""
@@ -31,9 +34,11 @@ _QUESTIONS = msgspec.msgpack.Decoder(Question)
 class Planner:
     """Answers questions; between them it keeps the jobs' profiles, and what `plan()` may use again."""
 
-    def __init__(self, models: Mapping[str, SharingModel] | None = None) -> None:
-        """`models` are the fitted predictors of what sharing a GPU costs, by GPU type."""
+    def __init__(self, models: Mapping[str, SharingModel] | None = None, processes: int = 1) -> None:
+        """`models` are the fitted predictors of what sharing a GPU costs, by GPU type. With more than one of
+        `processes`, a cluster that has parts is planned in so many at most."""
         self._models = models or {}
+        self._forked = Forked(processes) if processes > 1 else None
         self._profiles: dict[str, Mapping[str, core.Profile]] = {}
         self._memory = Memory()
         self._memory.solutions.solver = Overtime()
@@ -47,10 +52,15 @@ class Planner:
             until = started + question.solve_s
             self._memory.solutions.budget = Budget(lambda: until - time.perf_counter())
             with collector_paused():
-                answer = plan(snapshot, self._with_models(question.config), self._memory)
+                answer = self._plan(snapshot, self._with_models(question.config))
             return Planned(answer, time.perf_counter() - started)
         except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
             return f"{type(error).__name__}: {error}"
+
+    def _plan(self, snapshot: core.Snapshot, config: PlanConfig) -> Plan:
+        if self._forked is None:
+            return plan(snapshot, config, self._memory)
+        return plan_by_parts(snapshot, config, self._forked, self._memory)
 
     def _with_models(self, config: PlanConfig) -> PlanConfig:
         if not self._models or config.colocation == "none":
@@ -75,4 +85,5 @@ def serve(requests: BinaryIO, answers: BinaryIO, planner: Planner) -> None:
 
 if __name__ == "__main__":
     os.nice(NICENESS)
-    serve(sys.stdin.buffer, sys.stdout.buffer, Planner(read_models(os.environ.get(FOLDER_VARIABLE, ""))))
+    processes = int(os.environ.get(PROCESSES_VARIABLE, "1"))
+    serve(sys.stdin.buffer, sys.stdout.buffer, Planner(read_models(os.environ.get(FOLDER_VARIABLE, "")), processes))

@@ -9,6 +9,8 @@ from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
 
 LENGTH = struct.Struct("!Q")
+PROCESSES_VARIABLE = "SYNERGY_PLANNER_PROCESSES"
+"""In how many processes a plan may be made; the extender checks it at its start."""
 
 
 @dataclass(frozen=True)

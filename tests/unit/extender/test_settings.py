@@ -29,6 +29,7 @@ def test_every_setting_is_read() -> None:
             "SYNERGY_SCHEDULER_NAMES": "one, two",
             "SYNERGY_OPS_PORT": "0",
             "SYNERGY_PLAN_TIMEOUT_SECONDS": "7.5",
+            "SYNERGY_PLANNER_PROCESSES": "3",
             "SYNERGY_LEASE_SECONDS": "6",
             "SYNERGY_RENEW_SECONDS": "4",
             "SYNERGY_RETRY_SECONDS": "1",
@@ -39,6 +40,7 @@ def test_every_setting_is_read() -> None:
     assert settings.scheduler_names == ("one", "two")
     assert (settings.host, settings.scheduler_port, settings.api_port, settings.ops_port) == ("127.0.0.1", 1, 2, 0)
     assert (settings.plan_timeout_s, settings.leader) == (7.5, Timing(6.0, 4.0, 1.0))
+    assert settings.planner_processes == 3
     assert (str(settings.tls_dir), settings.log_level, settings.kubeconfig) == ("/tls", "DEBUG", "/k")
 
 
@@ -51,6 +53,7 @@ def test_every_setting_is_read() -> None:
         ({"SYNERGY_OPS_PORT": "70000"}, "SYNERGY_OPS_PORT"),
         ({"SYNERGY_SCHEDULER_NAMES": "one,,two"}, "SYNERGY_SCHEDULER_NAMES"),
         ({"SYNERGY_PLAN_TIMEOUT_SECONDS": "soon"}, "SYNERGY_PLAN_TIMEOUT_SECONDS"),
+        ({"SYNERGY_PLANNER_PROCESSES": "0"}, "SYNERGY_PLANNER_PROCESSES"),
         ({"SYNERGY_RETRY_SECONDS": "-1"}, "SYNERGY_RETRY_SECONDS"),
         ({"SYNERGY_LEASE_SECONDS": "5"}, "lease 5.0 s must be above renew 7.0 s"),
         ({"SYNERGY_LOG_LEVEL": "loud"}, "SYNERGY_LOG_LEVEL"),

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from support.planner import promises
+from synergy_cli.bench import large_clusters
 from synergy_cli.bench import planner as bench_planner
 from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_cli.main import main
@@ -49,6 +50,42 @@ def test_growth_over_n_log_n_is_1_for_n_log_n_and_about_2_for_its_square() -> No
 
     assert bench_planner.growth_over_n_log_n(measured(1.0)) == pytest.approx(1.0)
     assert bench_planner.growth_over_n_log_n(measured(2.0)) == pytest.approx(2.0)
+
+
+def test_large_clusters_are_planned_as_one_and_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_clusters, "SIZES", ((2, 20), (4, 40)))
+    monkeypatch.setattr(large_clusters, "TYPES", (1, 2))
+    result = CliRunner().invoke(main, ["bench", "planner", "--large", "--json", "--policy", "fifo"])
+    report = json.loads(result.stdout)
+    cases = report["cases"]
+    assert [(one["gpus"], one["jobs"], one["types"]) for one in cases] == [
+        (16, 20, 1),
+        (32, 40, 1),
+        (16, 20, 2),
+        (32, 40, 2),
+    ]
+    sizes = [(one["gpus"] + one["jobs"], one["round_s"]) for one in cases[:2]]
+    assert report["growth_over_n_log_n"] == pytest.approx(bench_planner.growth_over_n_log_n(sizes))
+    assert all(one["running"] + one["waiting"] == one["jobs"] and one["memory_mb"] > 10 for one in cases)
+    assert [one["forks_s"] is None for one in cases] == [True, True, False, False]
+    assert all(one["forks_s"] > 0 for one in cases[2:])
+
+
+def test_the_table_of_large_clusters_has_a_row_per_size_and_number_of_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_clusters, "SIZES", ((2, 20), (4, 40)))
+    monkeypatch.setattr(large_clusters, "TYPES", (1,))
+    lines = CliRunner().invoke(main, ["bench", "planner", "--large", "--processes", "3"]).stdout.splitlines()
+    assert "in parts, 3 processes: own s" in lines[0]
+    assert [line.split()[:3] for line in lines[2:4]] == [["16", "1", "20"], ["32", "1", "40"]]
+    assert lines[4].startswith("processor seconds of a round on one GPU type grow with (n log n)^")
+
+
+def test_jobs_of_a_cluster_of_several_types_fit_the_types_of_its_nodes() -> None:
+    found = cluster(nodes=6, jobs=200, seed=1, types=3)
+    kinds = {node.gpu_type for node in found.nodes}
+    assert len(kinds) == 3
+    assert all(set(job.gpu_types) == set(job.profiles) <= kinds for job in found.jobs)
+    assert {len(job.gpu_types) for job in found.jobs} == {1, 3}
 
 
 @pytest.mark.usefixtures("small_sizes")
