@@ -32,9 +32,27 @@ class Quotas(Protocol):
         """Take what an open run needs beyond what it has, if all of it is free."""
 
 
+class Tenants(Protocol):
+    """A further condition for a start: what tenants may have."""
+
+    def may_start(self, job: JobView, allocation: Allocation) -> bool:
+        """Whether no tenant would have more than it may because others have not left yet."""
+
+    def starts(self, job: JobView, allocation: Allocation) -> None:
+        """Take note that it does."""
+
+
 class _NoQuotas:
     def grow(self, job: JobView, now: Iterable[NodeShare], then: Iterable[NodeShare]) -> bool:
         return True
+
+
+class _NoTenants:
+    def may_start(self, job: JobView, allocation: Allocation) -> bool:
+        return True
+
+    def starts(self, job: JobView, allocation: Allocation) -> None:
+        return None
 
 
 def admit(
@@ -45,6 +63,7 @@ def admit(
     order: Order,
     *,
     quotas: Quotas = _NoQuotas(),  # noqa: B008 - it has no state
+    tenants: Tenants = _NoTenants(),  # noqa: B008 - it has no state
 ) -> None:
     """Admit granted runs and promote planned growth, each whole or not at all, oldest job first.
 
@@ -56,9 +75,11 @@ def admit(
         allocation = draft.granted
         if allocation is not None and not allocation.admitted:
             ask = [(share.node, amounts_of_share(share)) for share in allocation.workers]
-            placed = order.placed(draft.job, allocation) if order.may_start(draft.job, allocation) else None
+            may = tenants.may_start(draft.job, allocation) and order.may_start(draft.job, allocation)
+            placed = order.placed(draft.job, allocation) if may else None
             if placed is not None and room.take(ask):
                 order.starts(draft.job, placed)
+                tenants.starts(draft.job, placed)
                 draft.put(ChangeKind.ADMIT, placed.model_copy(update={"admitted": True}))
     for draft in ordered:
         allocation = draft.granted

@@ -30,6 +30,7 @@ from synergy_extender.decisions.writing_order import ordered
 from synergy_extender.rounds import Moment
 from synergy_extender.snapshot import scheduling_record as marks
 from synergy_extender.snapshot.quotas import FreeQuotas
+from synergy_extender.tenants.room import TenantRoom
 
 _MOST_CHECKPOINT_S = float(SchedulingPolicySpec().preemption.max_checkpoint_seconds)
 
@@ -68,9 +69,9 @@ def decide(
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable or capacity.one_at_a_time}
     kept = dict(reserved or {})
     order = ByOrder(drafts.values(), state, assumed, kept)
-    unstarted = unstarted_since or {}
+    unstarted, before = unstarted_since or {}, _tenant_room(state, drafts)
     for draft in drafts.values():
-        room_since = waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s)
+        room_since = waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before)
         waits = Waits(moment.now - room_since, moment.now - unstarted.get(draft.job.key, moment.now))
         settle(draft, moment, usable, waits, order)
     if result is not None:
@@ -85,7 +86,8 @@ def decide(
     for draft in drafts.values():
         _keep_to_what_is_possible(draft)
     tell_seen(drafts.values(), state)
-    admit(drafts.values(), ledger, state.pods, assumed, ByOrder(drafts.values(), state, assumed, kept), quotas=quotas)
+    by_order = ByOrder(drafts.values(), state, assumed, kept)
+    admit(drafts.values(), ledger, state.pods, assumed, by_order, quotas=quotas, tenants=_tenant_room(state, drafts))
     tell_queue(drafts, moment.now, result)
     tell_late(drafts, moment.now, result)
     tell_estimates(drafts, moment.now, result)
@@ -102,6 +104,10 @@ def decide(
         ordered(changes),
         {k: place for k, place in kept.items() if k in drafts and _keeps(drafts[k], moment.now, wanted)},
     )
+
+
+def _tenant_room(state: ClusterState, drafts: Mapping[Key, Draft]) -> TenantRoom:
+    return TenantRoom(state, ((draft.job, draft.allocation) for draft in drafts.values()))
 
 
 def _follow(

@@ -16,6 +16,7 @@ from synergy_extender.decisions.changes import ChangeKind, Draft
 from synergy_extender.decisions.shared_admission import ByOrder
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.rounds import Moment
+from synergy_extender.tenants.room import TenantRoom
 
 NOT_ADMITTED_SECONDS = 120.0
 """A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
@@ -23,13 +24,21 @@ there that were deleted had to be gone by the end of their grace periods."""
 
 
 def waits_since(
-    draft: Draft, moment: Moment, granted_since: Mapping[Key, float], state: ClusterState, most_checkpoint_s: float
+    draft: Draft,
+    moment: Moment,
+    granted_since: Mapping[Key, float],
+    state: ClusterState,
+    most_checkpoint_s: float,
+    *,
+    tenants: TenantRoom,
 ) -> float:
-    """Since when the room of a granted run could have been free: it counts no long grace period and no slow checkpoint.
-    A job waits no longer for a grace period than for a checkpoint."""
+    """Since when the room of a granted run could have been free, on its nodes and within its tenants' caps: it counts
+    no long grace period and no slow checkpoint. A job waits no longer for a grace period than for a checkpoint."""
     since = granted_since.get(draft.job.key, moment.now)
+    granted = draft.granted
     nodes = draft.allocation.workers if draft.allocation is not None else []
     there = [pod for share in nodes for pod in state.pods.on_node(share.node)]
+    there += tenants.leaving(draft.job, granted) if granted is not None and not granted.admitted else []
     soon = moment.now + most_checkpoint_s  # the owner of a pod may choose a grace period of years
     going = [pod.leaves_by for pod in there if pod.leaves_by is not None and pod.leaves_by <= soon]
     told = [by for pod in there if (by := _told_to_leave_by(pod, state, most_checkpoint_s)) is not None]
