@@ -52,9 +52,9 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     read = EnvironmentReader(environ)
     try:
         timing = Timing(
-            lease_s=read.positive("SYNERGY_LEASE_SECONDS", 10.0, most=_MOST_SECONDS),
-            renew_s=read.positive("SYNERGY_RENEW_SECONDS", 7.0, most=_MOST_SECONDS),
-            retry_s=read.positive("SYNERGY_RETRY_SECONDS", 2.0, most=_MOST_SECONDS),
+            lease_s=read.positive("SYNERGY_LEASE_SECONDS", 6.0, most=_MOST_SECONDS),
+            renew_s=read.positive("SYNERGY_RENEW_SECONDS", 4.0, most=_MOST_SECONDS),
+            retry_s=read.positive("SYNERGY_RETRY_SECONDS", 1.0, most=_MOST_SECONDS),
         )
     except ValueError as error:
         raise ConfigError(str(error)) from None

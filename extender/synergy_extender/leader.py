@@ -20,9 +20,9 @@ _LOG = logging.getLogger(__name__)
 class Timing:
     """Seconds. A leader that could not renew for `renew_s` stops; others wait `lease_s` after its last sign of life."""
 
-    lease_s: float = 10.0
-    renew_s: float = 7.0
-    retry_s: float = 2.0
+    lease_s: float = 6.0
+    renew_s: float = 4.0
+    retry_s: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.lease_s > self.renew_s > self.retry_s > 0:

@@ -32,7 +32,7 @@ class PodIndex:
         copied = PodIndex()
         copied._by_name = dict(self._by_name)
         copied._by_node = {node: dict(pods) for node, pods in self._by_node.items()}
-        copied._by_job = {job: dict(pods) for job, pods in self._by_job.items()}
+        copied._by_job = dict(self._by_job)
         copied._held = dict(self._held)
         copied._gpu_resources = self._gpu_resources
         copied._claimed = self._claimed
@@ -72,7 +72,7 @@ class PodIndex:
             self._by_node.setdefault(pod.node, {})[pod.uid] = pod
             self._held[pod.node] = self._held.get(pod.node, NOTHING).plus(pod.requests)
         if pod.member is not None:
-            self._by_job.setdefault(pod.member.job, {})[pod.uid] = pod
+            self._by_job[pod.member.job] = {**self._by_job.get(pod.member.job, _NO_PODS), pod.uid: pod}
 
     def drop(self, name: Key) -> None:
         """Forget the pod of that name, if it is known."""
@@ -85,7 +85,9 @@ class PodIndex:
             if pod.node not in self._by_node:
                 del self._held[pod.node]
         if pod.member is not None:
-            _remove(self._by_job, pod.member.job, pod.uid)
+            rest = {uid: other for uid, other in self._by_job.pop(pod.member.job).items() if uid != pod.uid}
+            if rest:
+                self._by_job[pod.member.job] = rest
 
     def get(self, namespace: str, name: str) -> PodView | None:
         """The pod of that name."""
@@ -107,6 +109,10 @@ class PodIndex:
     def of_job(self, job: Key) -> Iterable[PodView]:
         """The pods whose labels name the job, of whatever run."""
         return self._by_job.get(job, _NO_PODS).values()
+
+    def group_of(self, job: Key) -> object:
+        """Another object whenever a pod of the job has changed."""
+        return self._by_job.get(job, _NO_PODS)
 
     def of_run(self, job: Key, run: int) -> list[PodView]:
         """The pods of one run that have not ended."""

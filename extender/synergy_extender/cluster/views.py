@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
@@ -28,6 +30,7 @@ from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.quota_views import PodScopes, pod_scopes
 
+_SHARED_PROFILES: Final = 4096
 _MOST_DIGITS: Final = 63
 """Of a label. What calls itself a pod in a request may say more than Python reads as a number."""
 
@@ -120,7 +123,7 @@ def member_of(pod: Object) -> RunMember | None:
         return None
     if not (run and run.isdecimal() and rank and rank.isdecimal()) or max(len(run), len(rank)) > _MOST_DIGITS:
         return None
-    return RunMember(Key(metadata.get("namespace", ""), job), int(run), int(rank), role)
+    return RunMember(Key(intern(metadata.get("namespace", "")), intern(job)), int(run), int(rank), intern(role))
 
 
 def read_pod(pod: Object) -> PodView:
@@ -136,16 +139,16 @@ def read_pod(pod: Object) -> PodView:
     if member is not None and device_class(resource) is not None:
         extended[resource] = _number(annotations.get(ANNOTATION_DEVICES, ""))
     return PodView(
-        namespace=metadata.get("namespace", ""),
+        namespace=intern(metadata.get("namespace", "")),
         name=metadata["name"],
         uid=metadata.get("uid", ""),
-        node=spec.get("nodeName") or "",
+        node=intern(spec.get("nodeName") or ""),
         requests=requests,
         terminal=is_terminal(pod),
         leaves_by=parse_time(metadata["deletionTimestamp"]) if metadata.get("deletionTimestamp") else None,
         gated=bool(spec.get("schedulingGates")),
         member=member,
-        planned_node=annotations.get(ANNOTATION_PLANNED_NODE, ""),
+        planned_node=intern(annotations.get(ANNOTATION_PLANNED_NODE, "")),
         started=bool((pod.get("status") or {}).get("startTime")),
         devices=ANNOTATION_DEVICES in annotations,
         extended=extended,
@@ -157,7 +160,8 @@ _UNREAD: Final = frozenset({"conditions", "problem", "summary", "workers"})
 
 
 def read_job(item: Object) -> JobView:
-    """The view of a TrainingJob object. Its `status` has all but what only people read.
+    """The view of a TrainingJob object. Its `status` has all but what only people read, and neither `spec` nor
+    `status` the matrices: `profiles` has them, jobs with equal ones the same objects.
 
     Raises ValueError naming the first field that does not parse.
     """
@@ -178,8 +182,10 @@ def read_job(item: Object) -> JobView:
         status = TrainingJobStatus.model_validate(kept, extra="ignore")
     except ValidationError as error:
         raise ValueError(first_problem(error)) from None
+    profiles = _profiles(spec, status)
+    spec, status = _without_matrices(spec, status)
     return JobView(
-        key=Key(metadata.get("namespace", ""), metadata["name"]),
+        key=Key(intern(metadata.get("namespace", "")), intern(metadata["name"])),
         uid=metadata.get("uid", ""),
         resource_version=str(metadata.get("resourceVersion", "")),
         created=parse_time(metadata["creationTimestamp"]),
@@ -190,7 +196,7 @@ def read_job(item: Object) -> JobView:
         least=_least(pod_spec),
         scoped=pod_scopes(pod_spec),
         model=model(template, gpus=spec.gpus, batch_size=spec.batch_size),
-        profiles=_profiles(spec, status),
+        profiles=profiles,
     )
 
 
@@ -210,14 +216,32 @@ def _profiles(spec: TrainingJobSpec, status: TrainingJobStatus) -> Mapping[str, 
         return {}
     measured = status.profile.matrices if status.profile is not None else []
     return {
-        matrix.gpu_type: core.Profile(
-            cpu_millis=tuple(matrix.cpu_millis),
-            memory_bytes=tuple(matrix.memory_bytes),
-            steps_per_s=tuple(tuple(row) for row in matrix.steps_per_second),
-            client_thread_percent=matrix.client_thread_percent or 100,
+        intern(matrix.gpu_type): _shared(
+            core.Profile(
+                cpu_millis=tuple(matrix.cpu_millis),
+                memory_bytes=tuple(matrix.memory_bytes),
+                steps_per_s=tuple(tuple(row) for row in matrix.steps_per_second),
+                client_thread_percent=matrix.client_thread_percent or 100,
+            )
         )
         for matrix in measured or spec.profile.matrices
     }
+
+
+@lru_cache(maxsize=_SHARED_PROFILES)
+def _shared(profile: core.Profile) -> core.Profile:
+    """The profile; of equal ones, which jobs of one program have, always the same object."""
+    return profile
+
+
+def _without_matrices(spec: TrainingJobSpec, status: TrainingJobStatus) -> tuple[TrainingJobSpec, TrainingJobStatus]:
+    """The same without what would be held twice."""
+    none: dict[str, Any] = {"matrices": []}
+    if spec.profile.matrices:
+        spec = spec.model_copy(update={"profile": spec.profile.model_copy(update=none)})
+    if status.profile is not None and status.profile.matrices:
+        status = status.model_copy(update={"profile": status.profile.model_copy(update=none)})
+    return spec, status
 
 
 def first_problem(error: ValidationError, within: str = "") -> str:
@@ -233,7 +257,7 @@ def matters(job: JobView) -> tuple[Any, ...]:
     given = job.uid, job.deleting, job.spec, job.constraints, job.least
     shares = status.allocation is not None and status.allocation.shared_gpu is not None
     gpus = (status.progress.run, status.progress.gpu_uuids) if shares and status.progress is not None else None
-    return *given, status.phase, status.service, status.allocation, status.profile, gpus
+    return *given, status.phase, status.service, status.allocation, status.profile, job.profiles, gpus
 
 
 def begins_to_wait(before: JobView | None, job: JobView) -> bool:

@@ -51,3 +51,9 @@ def _devices(place: core.Allocation, gpus: int, capacity: NodeCapacity | None) -
 
 def _resource(capacity: NodeCapacity | None) -> str:
     return RESOURCE_GPU if capacity is None else capacity.resource
+
+
+def is_usual(node: str, capacities: Capacities) -> bool:
+    """Whether pods ask for whole GPUs there, by NVIDIA's usual name."""
+    capacity = capacities.get(node)
+    return capacity is None or (capacity.replicas == 1 and capacity.resource == RESOURCE_GPU)

@@ -1,6 +1,6 @@
 """Admits granted runs, and lets runs grow, as far as the ledger has room."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Protocol
 
 from synergy_api.amounts import NOTHING, Amounts
@@ -69,8 +69,11 @@ def admit(
 
     Room that an admitted run was given counts as taken, whether its pods are there already or not.
     """
-    ordered = sorted(drafts, key=lambda draft: (draft.job.created, draft.job.key))
-    room = _Room(ledger, _reserved(ordered, pods, assumed))
+    everyone = list(drafts)
+    ordered = sorted(filter(asks_for_room, everyone), key=lambda draft: (draft.job.created, draft.job.key))
+    places = (draft.granted for draft in ordered)
+    nodes = {share.node for place in places if place is not None for share in (*place.workers, *place.planned)}
+    room = _Room(ledger, _reserved(everyone, nodes, pods, assumed))
     for draft in ordered:
         allocation = draft.granted
         if allocation is not None and not allocation.admitted:
@@ -90,6 +93,12 @@ def admit(
                 _beyond(growth(allocation), allocation, held)
             ):
                 draft.put(ChangeKind.ADMIT, goal)
+
+
+def asks_for_room(draft: Draft) -> bool:
+    """Whether the run was granted a place, or growth, that it is not admitted to yet."""
+    allocation = draft.granted
+    return allocation is not None and (not allocation.admitted or bool(allocation.planned))
 
 
 def held_by_run(job: JobView, run: int, pods: PodIndex, assumed: AssumedBindings) -> dict[str, Amounts]:
@@ -122,15 +131,18 @@ class _Room:
         return self._ledger.free(node).minus(self._taken.get(node, NOTHING))
 
 
-def _reserved(drafts: Iterable[Draft], pods: PodIndex, assumed: AssumedBindings) -> dict[str, Amounts]:
-    """What admitted runs were given and their pods do not hold yet."""
+def _reserved(
+    drafts: Iterable[Draft], nodes: Container[str], pods: PodIndex, assumed: AssumedBindings
+) -> dict[str, Amounts]:
+    """What admitted runs were given on these nodes and their pods do not hold yet."""
     reserved: dict[str, Amounts] = {}
     for draft in drafts:
         allocation = draft.granted
         if allocation is None or not allocation.admitted:
             continue
-        held = held_by_run(draft.job, allocation.run, pods, assumed)
-        for share in allocation.workers:
+        shares = [share for share in allocation.workers if share.node in nodes]
+        held = held_by_run(draft.job, allocation.run, pods, assumed) if shares else {}
+        for share in shares:
             rest = amounts_of_share(share).minus(held.get(share.node, NOTHING)).at_least(NOTHING)
             reserved[share.node] = reserved.get(share.node, NOTHING).plus(rest)
     return reserved

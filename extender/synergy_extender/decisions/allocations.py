@@ -11,7 +11,7 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.dimensions import amounts_of_place
 from synergy_extender.cluster.ledger import amounts_of_share
-from synergy_extender.colocation.devices import Capacities, devices_of, shares_of
+from synergy_extender.colocation.devices import Capacities, devices_of, is_usual, shares_of
 from synergy_extender.colocation.partners import delta_form, shared_gpu
 from synergy_extender.rounds import Moment, Rounds
 
@@ -56,6 +56,28 @@ def retune(allocation: Allocation, place: core.Allocation, capacities: Capacitie
         "shared_gpu": _with_partners(allocation, place),
     }
     return _aiming_at(shares_of(place, capacities), allocation).model_copy(update=speeds)
+
+
+def says(allocation: Allocation, place: core.Allocation, capacities: Capacities) -> bool:
+    """Whether a run on usual GPUs that it shares with nobody has exactly what `place` gives it there, and expects the
+    same speeds: `retune` would change nothing."""
+    if allocation.planned or allocation.shared_gpu is not None or len(allocation.workers) != len(place.workers):
+        return False
+    expected = (allocation.steps_per_second, allocation.proportional_steps_per_second)
+    if expected != (place.steps_per_s, place.proportional_steps_per_s):
+        return False
+    if (allocation.estimated, allocation.spread) != (place.estimated or None, place.spread or None):
+        return False
+    shares = sorted(place.workers, key=lambda share: share.node)
+    return all(
+        share.node == given.node
+        and amounts_of_place(share) == Amounts.of(given)
+        and given.devices is None
+        and given.resource is None
+        and not given.device_ids
+        and is_usual(share.node, capacities)
+        for share, given in zip(shares, allocation.workers, strict=True)
+    )
 
 
 def within(allocation: Allocation, limits: SizeLimits) -> Allocation:

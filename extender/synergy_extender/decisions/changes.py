@@ -97,11 +97,14 @@ class Draft:
         """The change, or None where all stays as it is."""
         status = self.job.status
         kind = self.kind
-        if self.allocation == status.allocation:
-            rest = (self.marks, self.late, self.estimates, self.restriction) == (
-                status.marks, status.late, status.estimates, status.restriction,
-            )  # fmt: skip
-            if rest and self.queue == status.queue:
+        if _same(self.allocation, status.allocation):
+            rest = (
+                _same(self.marks, status.marks)
+                and _same(self.late, status.late)
+                and _same(self.estimates, status.estimates)
+                and _same(self.restriction, status.restriction)
+            )
+            if rest and _same(self.queue, status.queue):
                 return None
             kind = self._kind_of_waiting() if rest else ChangeKind.QUEUE
         return StatusChange(
@@ -121,3 +124,8 @@ class Draft:
         if before is None or after is None or before.reason != after.reason:
             return ChangeKind.QUEUE
         return ChangeKind.ESTIMATE if before.told == after.told else ChangeKind.POSITION
+
+
+def _same(one: object, other: object) -> bool:
+    """Equality, which most often is identity: pydantic compares field by field."""
+    return one is other or one == other

@@ -15,7 +15,7 @@ from synergy_extender.colocation.devices import Capacities, shares_of
 from synergy_extender.colocation.measured import parting
 from synergy_extender.colocation.partners import movers
 from synergy_extender.decisions import allocations as places
-from synergy_extender.decisions.admission import admit
+from synergy_extender.decisions.admission import admit, asks_for_room
 from synergy_extender.decisions.allocations import Purpose
 from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
 from synergy_extender.decisions.estimates import Estimate, tell_starts
@@ -26,6 +26,7 @@ from synergy_extender.decisions.protocol import Waits, settle, waits_since
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.decisions.shown import tell_estimates, tell_late, tell_queue, tell_restrictions
 from synergy_extender.decisions.summary import GPUShares, summary_of
+from synergy_extender.decisions.unstarted import waits_for_room
 from synergy_extender.decisions.writing_order import ordered
 from synergy_extender.rounds import Moment
 from synergy_extender.snapshot import scheduling_record as marks
@@ -71,8 +72,11 @@ def decide(
     order = ByOrder(drafts.values(), state, assumed, kept)
     unstarted, before = unstarted_since or {}, _tenant_room(state, drafts)
     for draft in drafts.values():
-        room_since = waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before)
-        waits = Waits(moment.now - room_since, moment.now - unstarted.get(draft.job.key, moment.now))
+        for_room_s = 0.0
+        if waits_for_room(draft.job):
+            since = waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before)
+            for_room_s = moment.now - since
+        waits = Waits(for_room_s, moment.now - unstarted.get(draft.job.key, moment.now))
         settle(draft, moment, usable, waits, order)
     if result is not None:
         if result.mode == "round":
@@ -86,11 +90,14 @@ def decide(
     for draft in drafts.values():
         _keep_to_what_is_possible(draft)
     tell_seen(drafts.values(), state)
-    by_order = ByOrder(drafts.values(), state, assumed, kept)
-    admit(drafts.values(), ledger, state.pods, assumed, by_order, quotas=quotas, tenants=_tenant_room(state, drafts))
-    tell_queue(drafts, moment.now, result)
-    tell_late(drafts, moment.now, result)
-    tell_estimates(drafts, moment.now, result)
+    if any(asks_for_room(draft) for draft in drafts.values()):
+        order = ByOrder(drafts.values(), state, assumed, kept)
+        tenants = _tenant_room(state, drafts)
+        admit(drafts.values(), ledger, state.pods, assumed, order, quotas=quotas, tenants=tenants)
+    stands = {key: run_state(draft.job, moment.now) for key, draft in drafts.items()}
+    tell_queue(drafts, stands, result)
+    tell_late(drafts, stands, result)
+    tell_estimates(drafts, stands, result)
     tell_restrictions(drafts, result)
     for draft in drafts.values():
         if draft.job.uid in counted and is_over(draft.job):
@@ -181,6 +188,8 @@ def _hold(
     if allocation is None:
         return
     if place is not None and stays and places.same_place(allocation, place, capacities):
+        if places.says(allocation, place, capacities):
+            return
         if allocation.purpose == "Train" and places.is_whole(place):
             tuned = places.retune(allocation, place, capacities)
             if tuned != allocation:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from synergy_api.parts.progress import SpeedEstimate
 from synergy_api.parts.waiting import Late
 from synergy_api.resources.training_job import FINISHED
-from synergy_extender.cluster.run_state import RunState, run_state
+from synergy_extender.cluster.run_state import RunState
 from synergy_extender.cluster.views import Key
 from synergy_extender.decisions.changes import Draft
 from synergy_extender.decisions.plan_result import PlanResult
@@ -17,9 +17,8 @@ _MOST_ESTIMATES = 64
 """Of one job, that are told."""
 
 
-def tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+def tell_queue(drafts: Mapping[Key, Draft], stands: Mapping[Key, RunState], result: PlanResult | None) -> None:
     """Write into waiting jobs why they wait. Without a new plan the old reasons stay."""
-    stands = {key: run_state(draft.job, now) for key, draft in drafts.items()}
     told = None
     if result is not None:
         backing_off = [draft.job for key, draft in drafts.items() if stands[key] is RunState.BACKING_OFF]
@@ -33,18 +32,18 @@ def tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | Non
             draft.queue = told.get(key, draft.queue)
 
 
-def tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+def tell_late(drafts: Mapping[Key, Draft], stands: Mapping[Key, RunState], result: PlanResult | None) -> None:
     """Mark jobs that will miss their deadlines. Jobs that were not part of the plan keep what they have."""
     late = {item.job: item for item in result.plan.late} if result is not None else {}
     for key, draft in drafts.items():
         if draft.job.spec.slo is None or draft.job.status.phase in FINISHED:
             draft.late = None
-        elif result is not None and run_state(draft.job, now) in (RunState.WAITING, RunState.HOLDING):
+        elif result is not None and stands[key] in (RunState.WAITING, RunState.HOLDING):
             found = late.get(str(key))
             draft.late = Late(reason=found.reason, message=found.message) if found is not None else None
 
 
-def tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+def tell_estimates(drafts: Mapping[Key, Draft], stands: Mapping[Key, RunState], result: PlanResult | None) -> None:
     """Record which throughputs of a job are estimated: none for a suspended job or one that backs off. Other jobs that
     had no part in the plan keep theirs."""
     found: dict[str, list[SpeedEstimate]] = {}
@@ -52,10 +51,10 @@ def tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult |
         speed = float(f"{one.steps_per_s:.{_DIGITS}g}")
         found.setdefault(one.job, []).append(SpeedEstimate(gpu_type=one.gpu_type, steps_per_second=speed))
     for key, draft in drafts.items():
-        job, stands = draft.job, run_state(draft.job, now)
-        if job.status.phase in FINISHED or job.spec.suspend or stands is RunState.BACKING_OFF:
+        job, standing = draft.job, stands[key]
+        if job.status.phase in FINISHED or job.spec.suspend or standing is RunState.BACKING_OFF:
             draft.estimates = None
-        elif result is not None and stands in (RunState.WAITING, RunState.HOLDING):
+        elif result is not None and standing in (RunState.WAITING, RunState.HOLDING):
             draft.estimates = found.get(str(key), [])[:_MOST_ESTIMATES] or None
 
 

@@ -24,7 +24,7 @@ from synergy_core.policies.allocation.budget import Budget
 from synergy_extender.colocation.models import FOLDER_VARIABLE, predictors, read_models
 from synergy_extender.planner.forked import Forked
 from synergy_extender.planner.overtime import Overtime
-from synergy_extender.planner.question import LENGTH, PROCESSES_VARIABLE, Planned, Question
+from synergy_extender.planner.question import LENGTH, PROCESSES_VARIABLE, Planned, Question, snapshot_after
 
 NICENESS = 10
 """Where cores are scarce a plan waits for the filter, which runs inside the kube-scheduler's serial loop."""
@@ -32,14 +32,14 @@ _QUESTIONS = msgspec.msgpack.Decoder(Question)
 
 
 class Planner:
-    """Answers questions; between them it keeps the jobs' profiles, and what `plan()` may use again."""
+    """Answers questions; between them it keeps the last snapshot, and what `plan()` may use again."""
 
     def __init__(self, models: Mapping[str, SharingModel] | None = None, processes: int = 1) -> None:
         """`models` are the fitted predictors of what sharing a GPU costs, by GPU type. With more than one of
         `processes`, a cluster that has parts is planned in so many at most."""
         self._models = models or {}
         self._forked = Forked(processes) if processes > 1 else None
-        self._profiles: dict[str, Mapping[str, core.Profile]] = {}
+        self._snapshot: core.Snapshot | None = None
         self._memory = Memory()
         self._memory.solutions.solver = Overtime()
 
@@ -47,7 +47,7 @@ class Planner:
         """The plan; an error of the planner as its text."""
         try:
             question = _QUESTIONS.decode(request)
-            snapshot = self._complete(question)
+            snapshot = self._snapshot = snapshot_after(self._snapshot, question)
             started = time.perf_counter()
             until = started + question.solve_s
             self._memory.solutions.budget = Budget(lambda: until - time.perf_counter())
@@ -66,12 +66,6 @@ class Planner:
         if not self._models or config.colocation == "none":
             return config
         return replace(config, predictors=predictors(self._models, config.colocation))
-
-    def _complete(self, question: Question) -> core.Snapshot:
-        kept = {name: self._profiles[name] for name in question.known}
-        self._profiles = kept | dict(question.profiles)
-        jobs = tuple(replace(job, profiles=self._profiles.get(job.name, {})) for job in question.snapshot.jobs)
-        return replace(question.snapshot, jobs=jobs)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, planner: Planner) -> None:

@@ -5,14 +5,12 @@ import logging
 import math
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Mapping
-from dataclasses import replace
 
 import msgspec
 
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
-from synergy_extender.planner.question import LENGTH, Planned, Question
+from synergy_extender.planner.question import LENGTH, Planned, question_after
 from synergy_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
@@ -30,7 +28,8 @@ class PlanWorker:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._child: Process | None = None
-        self._known: Mapping[str, Mapping[str, core.Profile]] = {}
+        self._known: core.Snapshot | None = None
+        """What the child has seen last."""
         self._turn = asyncio.Lock()
 
     @property
@@ -73,28 +72,19 @@ class PlanWorker:
         child = self._child
         if child is None or child.returncode is not None:
             child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
-            self._child, self._known = child, {}
+            self._child, self._known = child, None
         if child.stdin is None or child.stdout is None:
             raise ConnectionError("the planner's process has no pipes")
-        question, self._known = await asyncio.to_thread(_question, snapshot, config, self._known, solve_s)
-        request = msgspec.msgpack.encode(question)
+        request = await asyncio.to_thread(_request, self._known, snapshot, config, solve_s)
+        self._known = snapshot
         child.stdin.write(LENGTH.pack(len(request)) + request)
         await child.stdin.drain()
         (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
         answer: Planned | str = _ANSWERS.decode(await child.stdout.readexactly(length))
+        if isinstance(answer, str):
+            self._known = None  # it may not even have read the question
         return answer
 
 
-def _question(
-    snapshot: core.Snapshot,
-    config: PlanConfig,
-    known_before: Mapping[str, Mapping[str, core.Profile]],
-    solve_s: float,
-) -> tuple[Question, Mapping[str, Mapping[str, core.Profile]]]:
-    """The snapshot without what the child knows, and what it will know: profiles are the same object as long as they
-    are the same."""
-    present = {job.name: job.profiles for job in snapshot.jobs if job.profiles}
-    known = frozenset(name for name, profiles in present.items() if known_before.get(name) is profiles)
-    fresh = {name: profiles for name, profiles in present.items() if name not in known}
-    light = replace(snapshot, jobs=tuple(replace(job, profiles={}) for job in snapshot.jobs))
-    return Question(light, config, fresh, known, solve_s), present
+def _request(before: core.Snapshot | None, snapshot: core.Snapshot, config: PlanConfig, solve_s: float) -> bytes:
+    return msgspec.msgpack.encode(question_after(before, snapshot, config, solve_s))

@@ -30,6 +30,7 @@ from synergy_extender.planning.skipped_fill import FillPlan, fill_signature
 from synergy_extender.planning.wake import next_wake
 from synergy_extender.rounds import Moment, Rounds, Timetable
 from synergy_extender.snapshot.failing import without_failing_nodes
+from synergy_extender.snapshot.known import KnownSnapshot
 from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.tenants.planned import tenants_of
 from synergy_extender.writing.job_statuses import JobStatuses
@@ -85,6 +86,7 @@ class PlanningLoop:
         self._granted_since: dict[Key, float] = {}
         self._unstarted = Unstarted()
         self._last_fill: FillPlan | None = None
+        self._known = KnownSnapshot()
         self._computed_s = 0.0
         self._passed_at = 0.0
         self.last: LastPlan | None = None
@@ -161,7 +163,7 @@ class PlanningLoop:
         self._timetable, self._again_at = None, None
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
-        self._last_fill = None
+        self._last_fill, self._known = None, KnownSnapshot()
         self._statuses.forget()
         self._publisher.forget()
 
@@ -267,6 +269,7 @@ class PlanningLoop:
             tenants=tenants_of(self._policy.spec),
             left_out=left_out,
             leaving_s=self.leaving_s,
+            known=self._known,
         )
         fill = FillPlan(fill_signature(built, self._policy), now) if mode == "fill" else None
         if fill is not None and self._last_fill is not None and self._last_fill.is_repeated_by(fill.signature, now):

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -42,6 +43,8 @@ _LOG = logging.getLogger(__name__)
 Status = TypeVar("Status", GPUPoolStatus, SchedulingPolicyStatus, TenantStatus)
 _COUNTS_EVERY_S = 10.0
 """Between two writes of one Tenant's status of which only the counts have changed."""
+_MEASURED_EVERY_S = 2.0
+"""Between two looks at all jobs for the gauges."""
 _HOURS_EVERY_S = 300.0
 """The same where only GPU-hours have: the next leader knows from the status what is used since."""
 _TENANT_WRITES_PER_S = 2.0
@@ -69,6 +72,7 @@ class Publisher:
         self._told: dict[Subject, Reason] = {}
         self._counted_at: dict[str, float] = {}
         self._meters = UseMeters()
+        self._measure_at = 0.0
 
     def forget(self) -> None:
         """This replica begins to lead: others may have written meanwhile."""
@@ -88,7 +92,9 @@ class Publisher:
 
         Raises aiohttp.ClientError or TimeoutError.
         """
-        measure(self._metrics, state, now)
+        if time.monotonic() >= self._measure_at:
+            await asyncio.to_thread(measure, self._metrics, state, now)
+            self._measure_at = time.monotonic() + _MEASURED_EVERY_S
         found = pool_problems(self._cache.pools, state.capacities)
         pools, policies = self._cache.objects("gpupools"), self._cache.objects("schedulingpolicies")
         policy = replace(policy, history=_history(policies, state, policy))

@@ -1,6 +1,5 @@
 """What each job asks of the planner."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -19,6 +18,7 @@ from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.colocation.order import group_of, key_of
 from synergy_extender.colocation.usages import too_small_clients
 from synergy_extender.snapshot.entitlements import Entitlements
+from synergy_extender.snapshot.known_jobs import KnownJobs
 from synergy_extender.snapshot.node_groups import group_name, growing, new_node_objects
 from synergy_extender.snapshot.nodes import room_of
 from synergy_extender.snapshot.requests import held, profiling, running_profile, training
@@ -35,13 +35,19 @@ class PlannedJobs:
     """What each job asks of the planner."""
 
     def __init__(
-        self, state: ClusterState, now: float, reserved: Mapping[Key, core.Allocation], entitled: Entitlements
+        self,
+        state: ClusterState,
+        now: float,
+        reserved: Mapping[Key, core.Allocation],
+        entitled: Entitlements,
+        known: KnownJobs,
     ) -> None:
         self._entitled = entitled.by_job
         self._state = state
         self._now = now
         self._reserved = reserved
-        self._sizes = sizes_of(state.capacities)
+        self._known = known
+        self._sizes = known.begin(sizes_of(state.capacities))
         self._admitted: dict[str, tuple[str, ...] | None] = {}
         self._shared = [capacity for capacity in state.capacities if capacity.mps]
 
@@ -73,11 +79,22 @@ class PlannedJobs:
             return None
         if allocation.purpose == "Profile":
             return running_profile(job, self._entitled[job.key].tenant, allocation)
-        place = held(job, allocation, self._partners(job, allocation))
-        return self._training(job, self._nodes(job, allocation), place)
+        partners, nodes = self._partners(job, allocation), self._nodes(job, allocation)
+        entitled = self._entitled[job.key]
+
+        def made() -> core.Job:
+            place = held(job, allocation, partners)
+            return training(job, entitled, self._now, self._sizes, nodes=nodes, running=place)
+
+        return self._known.of(job, ("holds", partners, nodes, entitled, self._sizes), self._now, made)
 
     def _training(self, job: JobView, nodes: tuple[str, ...] | None, place: core.Allocation | None) -> core.Job:
-        return training(job, self._entitled[job.key], self._now, self._sizes, nodes=nodes, running=place)
+        entitled = self._entitled[job.key]
+
+        def made() -> core.Job:
+            return training(job, entitled, self._now, self._sizes, nodes=nodes, running=place)
+
+        return self._known.of(job, ("wants", place, nodes, entitled, self._sizes), self._now, made)
 
     def _partners(self, job: JobView, allocation: Allocation) -> tuple[str, ...]:
         """Those of its planned partners that still have their part of its GPU, or a kept place on it."""
@@ -104,7 +121,7 @@ class PlannedJobs:
     def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
         """The nodes that the template admits and whose GPUs leave a client as much memory as the job needs, None for
         all. The job may stay where it is."""
-        kind = json.dumps(job.constraints, sort_keys=True)
+        kind = self._known.constraints(job)
         if kind not in self._admitted:
             self._admitted[kind] = _admitting(self._state, job)
         nodes = self._admitted[kind]

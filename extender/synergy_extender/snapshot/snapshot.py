@@ -10,9 +10,10 @@ from synergy_core.model.config import Mode
 from synergy_extender.cluster.run_state import RunState, open_run, run_state
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.snapshot.entitlements import Entitlements, entitlements
+from synergy_extender.snapshot.entitlements import Entitlements
+from synergy_extender.snapshot.known import KnownSnapshot
 from synergy_extender.snapshot.node_groups import node_groups
-from synergy_extender.snapshot.nodes import node_of, takes_new
+from synergy_extender.snapshot.nodes import takes_new
 from synergy_extender.snapshot.planned_jobs import PlannedJobs, has_full_room
 from synergy_extender.snapshot.preemption_budgets import preempted_lately, with_budgets
 from synergy_extender.snapshot.quotas import NamespaceQuotas
@@ -42,14 +43,17 @@ def build_snapshot(
     tenants: tuple[core.Tenant, ...] = (),
     left_out: Mapping[Key, Finding] | None = None,
     leaving_s: float = 0.0,
+    known: KnownSnapshot | None = None,
 ) -> BuiltSnapshot:
     """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
     `tenants` are those that the policy names; other tenants of jobs are added, with a weight of 1. `left_out` are jobs
     that plans do without for now, with the reason: those that wait get no place, and of those that run the pods that
-    are there count as used, since nothing can revoke them. `leaving_s` is the longest time for a checkpoint."""
+    are there count as used, since nothing can revoke them. `leaving_s` is the longest time for a checkpoint. `known` is
+    what the last snapshots of the same caller leave for this one: it saves time and changes nothing."""
+    known = known or KnownSnapshot()
     kept = reserved if reserved is not None and mode == "fill" else {}
-    entitled = entitlements(state.jobs.values(), state.tenancy, now, state.classes)
-    requests = PlannedJobs(state, now, kept, entitled)
+    entitled = known.entitled.of(state.jobs.values(), state.tenancy, now, state.classes)
+    requests = PlannedJobs(state, now, kept, entitled, known.jobs)
     unwritten = left_out or {}
     jobs: list[core.Job] = []
     refused: dict[Key, Finding] = {}
@@ -68,10 +72,10 @@ def build_snapshot(
             continue
         if request is not None:
             jobs.append(request)
-    used = used_room(state, mode, now, {job.name for job in jobs}, kept, unwritten=unwritten)
+    used = used_room(state, mode, now, {job.name for job in jobs}, kept, unwritten=unwritten, runs=known.runs)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or has_full_room(job, state, used)]
     nodes = tuple(
-        node_of(
+        known.nodes.of(
             capacity,
             used.get(capacity.name, NOTHING),
             open_to_new=takes_new(capacity, state, mode),

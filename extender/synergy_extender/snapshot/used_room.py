@@ -31,9 +31,12 @@ def used_room(
     reserved: Mapping[Key, core.Allocation],
     *,
     unwritten: Container[Key],
+    runs: "KnownRuns | None" = None,
 ) -> dict[str, Amounts]:
     """What of each node a plan cannot give away. A run about which nothing can be written (`unwritten`) cannot be
-    revoked, so it holds what its pods hold."""
+    revoked, so it holds what its pods hold. `runs` are those of the last snapshot."""
+    known = runs or KnownRuns()
+    known.begin()
     used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
     leaving: dict[str, Amounts] = {}
     incoming: dict[str, Amounts] = {}
@@ -44,12 +47,12 @@ def used_room(
         allocation = open_run(job)
         if allocation is None:
             continue
-        own = _held_by_run(state, job, allocation)
+        own, on_its_way = known.of(state, job, allocation)
         _add(used, ((node, NOTHING.minus(amounts)) for node, amounts in own.items()))
         if run_state(job, now) is RunState.LEAVING:
             _add(used if mode == "round" and overdue(allocation, now) else leaving, own.items())
         elif str(job.key) in planned:
-            _add(incoming, _on_its_way(allocation))
+            _add(incoming, on_its_way)
         else:
             _add(used, own.items())
             if job.key in unwritten and not own:
@@ -59,6 +62,32 @@ def used_room(
         unclaimed = {n: amounts.minus(incoming.get(n, NOTHING)).at_least(NOTHING) for n, amounts in leaving.items()}
         _add(used, unclaimed.items())
     return used
+
+
+class KnownRuns:
+    """What runs hold, of those whose job and pods are the same as before."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, tuple[JobView, object, _Run]] = {}
+        self._next: dict[Key, tuple[JobView, object, _Run]] = {}
+
+    def begin(self) -> None:
+        """Another snapshot: jobs that the last one did not ask for are forgotten."""
+        if self._next:
+            self._known, self._next = self._next, {}
+
+    def of(self, state: ClusterState, job: JobView, allocation: Allocation) -> "_Run":
+        """What the run's pods hold by node, and what a granted run will use but does not yet."""
+        known, pods = self._known.get(job.key), state.pods.group_of(job.key)
+        if known is not None and known[0] is job and known[1] is pods:
+            run = known[2]
+        else:
+            run = (_held_by_run(state, job, allocation), _on_its_way(allocation))
+        self._next[job.key] = (job, pods, run)
+        return run
+
+
+_Run = tuple[dict[str, Amounts], list[tuple[str, Amounts]]]
 
 
 def _on_its_way(allocation: Allocation) -> list[tuple[str, Amounts]]:

@@ -67,9 +67,11 @@ def histogram(exposition: str, name: str, **labels: str) -> Histogram:
 
 
 def counter(exposition: str, name: str) -> float:
-    """A counter without labels; 0 where it is not there. `name` is without `_total`."""
-    for family in text_string_to_metric_families(exposition):
-        for sample in family.samples if family.name == name else ():
-            if sample.name == f"{name}_total":
-                return float(sample.value)
-    return 0.0
+    """A counter, the sum over its labels; 0 where it is not there. `name` is without `_total`."""
+    return sum(
+        float(sample.value)
+        for family in text_string_to_metric_families(exposition)
+        if family.name == name
+        for sample in family.samples
+        if sample.name == f"{name}_total"
+    )

@@ -16,7 +16,7 @@ from synergy_cli.bench.e2e.percentiles import counter, histogram
 from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.product import Product, Replica
 from synergy_cli.bench.e2e.reconcile import compare_reconciles, measure_bare_reconcile, measure_reconcile
-from synergy_cli.bench.e2e.scale import PLAN_SECONDS, ROUNDS, measure_scale
+from synergy_cli.bench.e2e.scale import PLAN_SECONDS, ROUNDS, measure_round, measure_scale
 from synergy_devcluster import Cluster
 from synergy_extender.rounds import Rounds
 from synergy_kube import KubeClient
@@ -129,6 +129,7 @@ class _Run:
                     jobs=count,
                     begun=begun,
                     repeats=self._sizes.turns,
+                    there=there,
                 )
                 self._tell(str(scale))
                 scales.append(asdict(scale))
@@ -158,6 +159,8 @@ class _Run:
             repeats=self._sizes.turns,
         )
         self._tell(str(scale))
+        in_round = await measure_round(self._kube, seen, extender, Rounds(_ROUND_SECONDS), jobs=len(names))
+        self._tell(str(in_round))
         _, pod = next(iter(seen.pods.items))
         body = await filter_body(self._kube, seen.namespace, pod, _NAMES)
         caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
@@ -171,6 +174,7 @@ class _Run:
             "reconcile": asdict(reconciled),
             "reconcile_bare": asdict(by_bare),
             "scale": asdict(scale),
+            "round": asdict(in_round),
             "filter_quiet": asdict(quiet),
             "filter_bare": asdict(bare),
             "filter_while_planning": asdict(planning),
@@ -184,7 +188,7 @@ class _Run:
             return summary(await Caller(self._product, address, body, every_s=_EVERY_SECONDS).calls(_CALLS), _NAMES)
 
     async def _while_planning(self, extender: Replica, body: bytes) -> tuple[Filtering, float | None]:
-        """Calls while a round is planned and written, which renews the lease of every job."""
+        """Calls while a round is planned and written."""
         rounds = Rounds(_ROUND_SECONDS)
         await asyncio.sleep(rounds.plan_time(rounds.due(time.time()) + 1) - time.time() - _BEFORE_SECONDS)
         before = await extender.metrics()

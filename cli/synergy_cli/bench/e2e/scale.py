@@ -1,26 +1,32 @@
 """Memory, planning time and time to start at so many jobs."""
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
 from synergy_cli.bench.e2e.load import Seen, apply_jobs, bare_pod, delete_jobs
-from synergy_cli.bench.e2e.percentiles import histogram
+from synergy_cli.bench.e2e.percentiles import counter, histogram, percentile
 from synergy_cli.bench.e2e.product import Product, Replica
 from synergy_cli.bench.e2e.programs import Program
+from synergy_extender.rounds import Rounds
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
 
 PLAN_SECONDS = "kube_synergy_plan_seconds"
+WRITE_SECONDS = "kube_synergy_plan_write_seconds"
 ROUNDS = "kube_synergy_rounds"
+LATE_ROUNDS = "kube_synergy_late_rounds"
+STATUS_WRITES = "kube_synergy_status_writes"
+_BEFORE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Scale:
     """Figures with `jobs` jobs running: seconds until all ran, resident megabytes (10^6) by component, milliseconds of
-    one plan() between rounds, seconds from creating one more job to its phase Running, and from creating a bare pod of
-    the default scheduler to its phase Running."""
+    one plan() between rounds, seconds from creating one more job to its phase Running (median, 99th percentile), and
+    from creating a bare pod of the default scheduler to its phase Running; pods that came to run per second."""
 
     jobs: int
     all_running_s: float
@@ -28,7 +34,9 @@ class Scale:
     plan_p50_ms: float | None
     plan_p99_ms: float | None
     start_s: float
+    start_p99_s: float
     pod_start_s: float
+    pods_per_s: float
 
 
 async def measure_scale(
@@ -41,16 +49,17 @@ async def measure_scale(
     jobs: int,
     begun: float,
     repeats: int,
+    there: int = 0,
 ) -> Scale:
-    """The figures once all `jobs` jobs of the namespace run, which were applied, or were first seen by an extender, at
-    `begun` (time.perf_counter)."""
+    """The figures once all `jobs` jobs of the namespace run. Those that were not `there` before were applied, or were
+    first seen by an extender, at `begun` (time.perf_counter)."""
 
     def all_run() -> bool:
         phases = seen.phases()
         return len(phases) == jobs and all(phase == "Running" for phase in phases)
 
     running = await seen.until("all jobs to run", all_run, 600)
-    starts = [await _start_one(kube, seen, f"one-more-{index}") for index in range(repeats)]
+    starts = [await start_one(kube, seen, f"one-more-{index}") for index in range(repeats)]
     pods = [await start_pod(kube, seen, f"pod-{index}") for index in range(repeats)]
     plans = histogram(await extender.metrics(), PLAN_SECONDS, mode="fill")
     memory = {
@@ -65,11 +74,55 @@ async def measure_scale(
         plan_p50_ms=_milliseconds(plans.percentile(0.5)),
         plan_p99_ms=_milliseconds(plans.percentile(0.99)),
         start_s=median(starts),
+        start_p99_s=percentile(starts, 0.99),
         pod_start_s=median(pods),
+        pods_per_s=(jobs - there) / (running - begun),
     )
 
 
-async def _start_one(kube: KubeClient, seen: Seen, name: str) -> float:
+@dataclass(frozen=True)
+class Round:
+    """What one round costs with `jobs` jobs running, while one more job after another comes: seconds from creating it
+    to its phase Running, milliseconds of the plan and of writing it, statuses written by the extender from the plan to
+    the boundary, and whether the round was written before the boundary."""
+
+    jobs: int
+    starts: int
+    start_p50_s: float
+    start_p99_s: float
+    plan_ms: float | None
+    write_ms: float | None
+    status_writes: int
+    in_time: bool
+
+
+async def measure_round(kube: KubeClient, seen: Seen, extender: Replica, rounds: Rounds, *, jobs: int) -> Round:
+    """The next round."""
+    index = rounds.due(time.time()) + 1
+    await asyncio.sleep(rounds.plan_time(index) - time.time() - _BEFORE_SECONDS)
+    before = await extender.metrics()
+    starts: list[float] = []
+    while time.time() < rounds.start(index):
+        starts.append(await start_one(kube, seen, f"in-round-{index}-{len(starts)}"))
+    after = await extender.metrics()
+
+    def mean(name: str) -> float | None:
+        return histogram(after, name, mode="round").since(histogram(before, name, mode="round")).mean
+
+    planned = counter(after, ROUNDS) - counter(before, ROUNDS)
+    return Round(
+        jobs=jobs,
+        starts=len(starts),
+        start_p50_s=percentile(starts, 0.5),
+        start_p99_s=percentile(starts, 0.99),
+        plan_ms=_milliseconds(mean(PLAN_SECONDS)),
+        write_ms=_milliseconds(mean(WRITE_SECONDS)),
+        status_writes=int(counter(after, STATUS_WRITES) - counter(before, STATUS_WRITES)),
+        in_time=planned > 0 and counter(after, LATE_ROUNDS) == counter(before, LATE_ROUNDS),
+    )
+
+
+async def start_one(kube: KubeClient, seen: Seen, name: str) -> float:
     begun = time.perf_counter()
     await apply_jobs(kube, seen.namespace, [name])
     key = (seen.namespace, name)

@@ -20,12 +20,23 @@ def text(report: Mapping[str, Any]) -> str:
         ],
     )
     scales = text_table(
-        ("jobs", "all run s", "one more job s", "bare pod s", "plan p50 ms", "p99 ms", "operator MB", "extender MB"),
+        (
+            "jobs",
+            "all run s",
+            "one more job s",
+            "p99 s",
+            "bare pod s",
+            "plan p50 ms",
+            "p99 ms",
+            "operator MB",
+            "extender MB",
+        ),
         [
             (
                 str(scale["jobs"]),
                 f"{scale['all_running_s']:.1f}",
                 f"{scale['start_s']:.2f}",
+                f"{scale['start_p99_s']:.2f}",
                 f"{scale['pod_start_s']:.2f}",
                 _shown(scale["plan_p50_ms"]),
                 _shown(scale["plan_p99_ms"]),
@@ -44,12 +55,18 @@ def text(report: Mapping[str, Any]) -> str:
         f"filter at the client: p99 {report['filter_quiet']['p99_ms']:.2f} ms, "
         f"of a bare extender {report['filter_bare']['p99_ms']:.2f} ms"
     )
+    one = report["round"]
+    in_round = (
+        f"while a round is planned: one more job p50 {one['start_p50_s']:.2f} s, p99 {one['start_p99_s']:.2f} s "
+        f"({one['starts']} jobs); plan {_shown(one['plan_ms'])} ms, written in {_shown(one['write_ms'])} ms, "
+        f"{one['status_writes']} statuses, {'before' if one['in_time'] else 'after'} the boundary"
+    )
     verbs = (
         "in the extender while pods were bound: "
         f"filter p50 {binding['filter_p50_ms']:.2f} ms, p99 {binding['filter_p99_ms']:.2f} ms, "
         f"bind p50 {binding['bind_p50_ms']:.1f} ms, p99 {binding['bind_p99_ms']:.1f} ms"
     )
-    return "\n\n".join((_head(report["machine"]), aims, references, scales, verbs))
+    return "\n\n".join((_head(report["machine"]), aims, references, scales, in_round, verbs))
 
 
 def reconcile_text(report: Mapping[str, Any]) -> str:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from support.extender.cluster import NOW, foreign, job, job_object, pod_object, worker, worker_labels
+from support.extender.cluster import GI, NOW, foreign, job, job_object, pod_object, worker, worker_labels
 from synergy_api.amounts import Amounts
-from synergy_extender.cluster.views import Key, RunMember, member_of, read_job
+from synergy_extender.cluster.views import Key, RunMember, matters, member_of, read_job
 
 
 def test_a_worker_pod_is_a_member_of_its_run() -> None:
@@ -78,3 +78,27 @@ def test_fields_that_a_newer_version_has_written_are_left_unread() -> None:
     progress = {"run": 1, "steps": 4, "epochsLeft": 3}
     view = read_job(job_object("j", status={"phase": "Running", "mood": "good", "progress": progress}))
     assert (view.status.phase, view.status.progress and view.status.progress.steps) == ("Running", 4)
+
+
+def _measured(*speeds: float) -> dict[str, object]:
+    matrix = {
+        "gpuType": "V100",
+        "cpuMillis": [1000, 2000],
+        "memoryBytes": [GI],
+        "stepsPerSecond": [[s] for s in speeds],
+    }
+    return {"profile": {"state": "Complete", "matrices": [matrix]}}
+
+
+def test_a_matrix_is_held_once_and_equal_ones_are_the_same_object() -> None:
+    one, other = job("a", status=_measured(1.0, 2.0)), job("b", status=_measured(1.0, 2.0))
+    assert one.profiles["V100"] is other.profiles["V100"]
+    assert one.profiles["V100"].steps_per_s == ((1.0,), (2.0,))
+    assert one.status.profile is not None
+    assert one.status.profile.matrices == []
+
+
+def test_another_matrix_wakes_the_planner() -> None:
+    one, same = job("a", status=_measured(1.0, 2.0)), job("a", status=_measured(1.0, 2.0))
+    assert matters(one) == matters(same)
+    assert matters(one) != matters(job("a", status=_measured(1.0, 2.5)))

@@ -1,6 +1,7 @@
 """What sharing a GPU turns out to cost is measured, kept, told to the planner, and parts those who lose too much."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,7 +59,8 @@ def reported(view: JobView, others: Iterable[JobView], *, speed: float, seconds:
         report = Report(step=begun + round(speed * at), steps_per_second=speed, gpu_uuids=["GPU-1"])
         progress = progress_after(view, Reported(held.run, report), start + at, known)
         status = {**view.status.to_wire(), "progress": progress.to_wire()}
-        view = read_job({**job_object(view.key.name), "spec": view.spec.to_wire(), "status": status})
+        read = read_job({**job_object(view.key.name), "spec": view.spec.to_wire(), "status": status})
+        view = replace(read, profiles=view.profiles)
     return view
 
 
@@ -154,7 +156,8 @@ def test_old_times_fade_and_the_oldest_partners_are_forgotten() -> None:
         before = view.status.progress
         assert before is not None
         status["progress"] = {**before.to_wire(), "gpuPartners": []}
-        view = read_job({**job_object("a"), "spec": view.spec.to_wire(), "status": status})
+        read = read_job({**job_object("a"), "spec": view.spec.to_wire(), "status": status})
+        view = replace(read, profiles=view.profiles)
         view = reported(view, [trains(f"p{index}", "a")], speed=4.0, seconds=20)
     assert [one.partners for one in told(view)] == [(f"team/p{index}",) for index in range(2, MOST + 2)]
 

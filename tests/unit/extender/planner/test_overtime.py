@@ -21,7 +21,7 @@ from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.solver import LateSolution, Sought
 from synergy_extender.planner.overtime import LONGEST_S, Overtime
 from synergy_extender.planner.process import Planner
-from synergy_extender.planner.question import Planned, Question
+from synergy_extender.planner.question import Planned, question_after
 
 MADE = problem([[4.0, 1.0], [2.0, 1.0]], [1.0, 1.0])
 ANSWER = solve(MADE, "makespan")
@@ -215,8 +215,7 @@ def test_a_planner_whose_plans_can_never_wait_follows_the_policy_from_the_next_p
     )
     snapshot = Snapshot(nodes=(node("v", 1, gpu_type="V100"), node("k", 1, gpu_type="K80")), jobs=jobs)
     config, planner = PlanConfig(policy=policy, mechanism="proportional"), Planner()
-    given = {one.name: one.profiles for one in jobs}
-    question = msgspec.msgpack.encode(Question(snapshot, config, given, frozenset(), solve_s=0.0))
+    question = msgspec.msgpack.encode(question_after(None, snapshot, config, 0.0))
 
     def ask() -> Planned:
         answer = planner.answer(question)

@@ -22,7 +22,7 @@ from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.policies.rounds import time_shares
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
-from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
+from synergy_extender.planning.policy import PolicyInForce, ReadPolicy, plan_config, policy_in_force, with_prices
 
 GOOD = {"metadata": {"name": "default", "generation": 2}, "spec": {"policy": "fifo", "roundSeconds": 20}}
 BAD = {"metadata": {"name": "default", "generation": 3}, "spec": {"policy": "whim"}}
@@ -252,3 +252,16 @@ def test_a_problem_of_each_node_of_a_large_pool_has_room_in_its_condition() -> N
     (status,) = pool_statuses(objects, cluster([]), problems, NOW).values()
     assert status.conditions[0].reason == "ReservedTooLarge"
     assert status.conditions[0].message.endswith("; and 984 more")
+
+
+def test_a_policy_is_read_again_when_another_object_is_there_only() -> None:
+    read, before = ReadPolicy(), PolicyInForce()
+    written = {"spec": {"policy": "las", "roundSeconds": 20}, "status": {"inForce": {"round": 7}}}
+    found = read.of(written, before)
+    assert (found.spec.policy, found.planned_round) == ("las", 7)
+    assert read.of(written, found) is found
+    other = read.of({"spec": {"policy": "fifo"}}, found)
+    assert (other.spec.policy, other.planned_round) == ("fifo", 0)
+    wrong = {"spec": {"policy": "whim"}}
+    assert read.of(wrong, other).spec.policy == "fifo"
+    assert read.of(wrong, found).spec.policy == "las", "the last good one may be another meanwhile"
