@@ -220,6 +220,7 @@ class Controller:
     def _on_job(self, change: Change) -> None:
         """A TrainingJob was created, changed or deleted. A job that does not parse keeps the last view."""
         stored: StoredJob | None = (change.new or change.old or {}).get(VIEW)
+        self._owners.job_changed(stored)
         if change.new is None:
             self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
         elif stored is not None:
@@ -229,7 +230,6 @@ class Controller:
                     return
                 self._queue.add(change.key)
         self._update_indexes(change.key)
-        self._owners.job_changed(stored)
 
     def _job_gone(self, key: Key, uid: str) -> None:
         self._jobs.drop(key, uid)
