@@ -20,14 +20,14 @@ from synergy_simulator.workloads.workload import Workload, build_workload
 def _gavel() -> Workload:
     """Jobs of one GPU that are not equally fast on three types."""
     speeds = built_in_speeds()
-    return build_workload(drawn(16, speeds, seed=3, jobs_per_hour=6.0), speeds, cluster(2))
+    return build_workload(drawn(10, speeds, seed=3, jobs_per_hour=6.0), speeds, cluster(2))
 
 
 def _philly() -> Workload:
     """Jobs of several GPUs on one type."""
     profiles = built_in_profiles()
     split = Split(20, 70, 10)
-    trace = generate(24, seed=3, split=split, models=profiles.models, jobs_per_hour=8.0, gpu_mix=PHILLY)
+    trace = generate(14, seed=3, split=split, models=profiles.models, jobs_per_hour=8.0, gpu_mix=PHILLY)
     return build_workload(trace, profiles, homogeneous(2))
 
 
