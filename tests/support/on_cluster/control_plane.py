@@ -59,7 +59,7 @@ async def control_plane(
     for made in (paths.logs, paths.config):
         made.mkdir(parents=True)
     etcd_port, peer_port, port = _free_ports(3)
-    identities = command_lines.make_identities(paths, [])
+    identities = command_lines.make_identities(paths, programs.real_nodes())
     etcd = _changed(
         command_lines.etcd(str(programs.program("etcd")), paths),
         listen_client_urls=f"http://127.0.0.1:{etcd_port}",

@@ -13,7 +13,10 @@ from synergy_core.model.reasons import MESSAGES, NEVER
 from synergy_core.model.reasons import Reason as Planned
 
 ROOT = Path(__file__).parents[3]
-ROOMS = ("api/synergy_api", "operator/synergy_operator", "extender/synergy_extender", "cli/synergy_cli")
+ROOMS = (
+    "api/synergy_api", "operator/synergy_operator", "extender/synergy_extender", "clusters/synergy_clusters",
+    "cli/synergy_cli",
+)  # fmt: skip
 LIST = ROOT / "api/synergy_api/reasons"
 CODE = [file for room in ROOMS for file in (ROOT / room).rglob("*.py") if not file.is_relative_to(LIST)]
 
