@@ -14,7 +14,8 @@ IMAGES := $(BIN)/kube-synergy devcluster images
 IMAGES_E2E := $(IMAGES) && $(IMAGES) examples-torch
 # real processes, but no cluster
 PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ dashboard_page/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
-PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
+CLUSTERS_SUITE := tests/integration/clusters/
+PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES) $(CLUSTERS_SUITE),$(wildcard tests/integration/*/))
 
 SEED ?= 1
 FAULTS ?= 200
@@ -30,7 +31,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: worker-clusters help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -211,7 +212,7 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 	$(IMAGES) --build-only
 	$(BIN)/pytest tests/fidelity -s
 
-shared-day: setup prerequisites ## 1,000 jobs of 12 tenants on 200 nodes: are guarantees and limits kept, and is it as simulated (15 minutes): PART=4 for a quarter
+shared-day: setup prerequisites ## 1,000 jobs of 12 tenants on 200 nodes: are guarantees and limits kept, and is it as simulated (an hour): PART=4 for a quarter
 	SHARED_DAY_PART=$(PART) $(APART) $(BIN)/pytest tests/shared_day -m long -s
 
 soak: setup prerequisites .venv/.docs-installed ## jobs come and go at 90 % load, parts are restarted, nodes fail: MINUTES=60 GPUS=10000 OUT=soak; soak.json, soak.md, soak.svg
@@ -240,6 +241,9 @@ storm: setup prerequisites
 recorder: setup prerequisites postgres
 	$(ON_DEVCLUSTER) env RECORDED_JOBS=200 $(BIN)/pytest tests/integration/dashboard/test_recorder_killed.py
 
+worker-clusters: setup prerequisites ## a hub and two worker clusters: jobs start where they start soonest, and never in two
+	$(ON_DEVCLUSTER) $(BIN)/pytest $(CLUSTERS_SUITE) -m long
+
 # every manifest of the examples, and an export that is simulated again
 e2e-long: setup prerequisites
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(BIN)/pytest tests/e2e -m long'
@@ -248,7 +252,7 @@ e2e-long: setup prerequisites
 demo-kind-test: setup prerequisites
 	$(MAKE) test-kind LONG=1
 
-test-long: properties storm recorder chaos chaos-outage fidelity shared-day e2e-long test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+test-long: properties storm recorder worker-clusters chaos chaos-outage fidelity shared-day e2e-long test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves

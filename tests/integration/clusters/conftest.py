@@ -62,8 +62,9 @@ async def clusters(
         (v100,) = parse_fake_nodes("V100=1x8")
         await west.add_node(v100)
         await stack.enter_async_context(without_the_product(kube))
-        for client in (hub.kube, west.kube, kube):
-            await client.create(NAMESPACES, {"metadata": {"name": name}})
+        for plane in (hub, west):
+            await plane.add_namespace(name)
+        await kube.create(NAMESPACES, {"metadata": {"name": name}})
         stack.push_async_callback(kube.delete, NAMESPACES, name)
         kubeconfigs = _made(folder / "kubeconfigs")
         for worker, client, kubeconfig in (

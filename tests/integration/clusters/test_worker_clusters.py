@@ -4,11 +4,15 @@ import asyncio
 import sys
 from typing import Any
 
+import pytest
+
 from support.on_cluster.jobs import GIB, fake_template, matrix, submit
 from support.waiting import eventually
 from synergy_api.names import ANNOTATION_MAY_START, LABEL_JOB, MANAGED_BY_CLUSTERS, MANAGER_CLUSTERS
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import PODS, TRAINING_JOBS
+
+pytestmark = pytest.mark.long  # three control planes
 
 Json = dict[str, Any]
 V100, T4 = "Tesla-V100-SXM2-16GB", "Tesla-T4"

@@ -19,8 +19,10 @@ from synergy_devcluster.control_plane import command_lines
 from synergy_devcluster.control_plane.kubeconfigs import API_URL
 from synergy_devcluster.node import kwok
 from synergy_devcluster.options import FakeNodes
-from synergy_kube import ApiError, KubeClient
-from synergy_kube.resources import NODES
+from synergy_kube import ApiError, KubeClient, Resource
+from synergy_kube.resources import NAMESPACES, NODES
+
+_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class ControlPlane:
     def resume(self) -> None:
         """It answers again, with the same data."""
         self.server.send_signal(signal.SIGCONT)
+
+    async def add_namespace(self, name: str) -> None:
+        """A namespace in which pods can be made: without controllers nobody else makes their account."""
+        await self.kube.create(NAMESPACES, {"metadata": {"name": name}})
+        await self.kube.create(_ACCOUNTS, {"metadata": {"name": "default"}}, name)
 
     async def add_node(self, group: FakeNodes) -> None:
         """Nodes that are ready and open to pods. No kubelet starts these."""
@@ -59,7 +66,7 @@ async def control_plane(
     for made in (paths.logs, paths.config):
         made.mkdir(parents=True)
     etcd_port, peer_port, port = _free_ports(3)
-    identities = command_lines.make_identities(paths, [])
+    identities = command_lines.make_identities(paths, programs.real_nodes())
     etcd = _changed(
         command_lines.etcd(str(programs.program("etcd")), paths),
         listen_client_urls=f"http://127.0.0.1:{etcd_port}",
@@ -73,8 +80,7 @@ async def control_plane(
         advertise_address="127.0.0.1",
         secure_port=str(port),
     )
-    # no controllers: nobody makes the accounts of pods, or keeps the endpoints of the API server
-    server += ["--endpoint-reconciler-type=none", "--disable-admission-plugins=ServiceAccount"]
+    server.append("--endpoint-reconciler-type=none")  # its address is none for others
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(identities.kubeconfigs["admin"].read_text().replace(API_URL, f"https://127.0.0.1:{port}"))
     async with (
