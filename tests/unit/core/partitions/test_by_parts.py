@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from support.planner import promises
-from support.planner.planning import job, node
+from support.planner.planning import holding, job, node
 from support.planner.snapshots import GIB, TYPES, configs_of, snapshots
 from synergy_core.model.answer import Plan
-from synergy_core.model.config import PlanConfig
+from synergy_core.model.config import PlanConfig, PriorityQueues
+from synergy_core.model.reasons import Reason
 from synergy_core.model.snapshot import Job, NodeGroup, Quota, QuotaDraw, Snapshot, Tenant
 from synergy_core.partitions.by_parts import plan_by_parts
 from synergy_core.partitions.shared import MECHANISMS, POLICIES, indivisible
@@ -167,3 +168,34 @@ def test_a_part_s_growth_is_found_for_the_whole_cluster() -> None:
     assert [(one.group, one.jobs) for one in made.growth] == [("g", ("x",))]
     assert made == plan(snapshot, _FIFO)
     assert len(parts.planned) == 2
+
+
+def _with_one_that_loses_its_place(*others: Job) -> Snapshot:
+    runs = job("x", 2, arrival_s=1.0, running=holding("x", ("a", 2, 6, 100), gpu_type="A100"))
+    return _on_types(runs, job("y", 2, arrival_s=0.0, gpu_types=("A100",)), *others)
+
+
+def test_a_running_job_that_loses_its_place_moves_to_another_type() -> None:
+    snapshot, parts = _with_one_that_loses_its_place(), Parts()
+    made = plan_by_parts(snapshot, _FIFO, parts)
+    assert {one.job: one.gpu_type for one in made.allocations} == {"x": "V100", "y": "A100"}
+    assert (made.preempted, [one.job for one in made.displaced]) == (("x",), ["x"])
+    assert len(parts.planned) == 2
+    whole = plan(snapshot, _FIFO)
+    assert (made.allocations, made.preempted) == (whole.allocations, whole.preempted)
+
+
+def test_a_running_job_that_finds_no_place_has_yielded() -> None:
+    snapshot, parts = _with_one_that_loses_its_place(job("z", 2, arrival_s=0.5, gpu_types=("V100",))), Parts()
+    made = plan_by_parts(snapshot, _FIFO, parts)
+    assert [(one.job, one.reason) for one in made.waiting] == [("x", Reason.YIELDED)]
+    assert made.preempted == ("x",)
+    assert len(parts.planned) == 2
+
+
+def test_where_waiting_counts_no_running_job_is_planned_as_a_waiting_one() -> None:
+    snapshot = _with_one_that_loses_its_place()
+    config = replace(_FIFO, queues=PriorityQueues(promote_knob=2.0))
+    placed, parts = _planned(snapshot, config)
+    assert placed == {"x": "V100", "y": "A100"}
+    assert parts.planned == []
