@@ -38,11 +38,15 @@ class Desk:
         self.writer = StatusWriter(
             operator.kube,
             lead=self.lead,
-            observe=self.seen.append,
+            observe=self.see,
             metrics=self.metrics,
             unwritten=self.unwritten,
             clock=time.time,
         )
+
+    def see(self, item: Any, *, decided: bool = False) -> None:
+        """What a write leaves is told as decided, a fresh look is not."""
+        self.seen.append(item)
 
     def count(self, outcome: str) -> float:
         return (
