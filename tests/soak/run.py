@@ -24,7 +24,7 @@ from support.on_cluster.observer import Observer
 from support.waiting import eventually
 from synergy_cli.bench.e2e.load import seen_namespace
 from synergy_cli.bench.e2e.machine import machine
-from synergy_cli.bench.e2e.scale import start_pod
+from synergy_cli.bench.e2e.stages.scale import start_pod
 from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
 

@@ -12,9 +12,9 @@ import click
 from chaos.faults.api_server import insist
 from soak.size import GPUS_PER_NODE, Disturbance, Kind, Size
 from support.on_cluster.namespaces import fresh_namespace
-from synergy_cli.bench.e2e.handover import joins, leader, leaves, service
 from synergy_cli.bench.e2e.product import Product, Replica
 from synergy_cli.bench.e2e.programs import Program
+from synergy_cli.bench.e2e.stages.handover import joins, leader, leaves, service
 from synergy_devcluster import Cluster, FakeNodes
 from synergy_devcluster.node import kwok
 from synergy_kube import KubeClient

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from synergy_cli.bench.e2e.binding import measure_binding
-from synergy_cli.bench.e2e.filtering import Caller, Filtering, filter_body, summary
-from synergy_cli.bench.e2e.handover import HandOver, leader, measure_hand_over, service
 from synergy_cli.bench.e2e.load import GPUS_PER_NODE, Seen, apply_jobs, delete_jobs, seen_namespace
 from synergy_cli.bench.e2e.percentiles import counter, histogram
 from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.product import Product, Replica
-from synergy_cli.bench.e2e.reconcile import compare_reconciles, measure_bare_reconcile, measure_reconcile
-from synergy_cli.bench.e2e.scale import PLAN_SECONDS, ROUNDS, measure_round, measure_scale
+from synergy_cli.bench.e2e.stages.binding import measure_binding
+from synergy_cli.bench.e2e.stages.filtering import Caller, Filtering, filter_body, summary
+from synergy_cli.bench.e2e.stages.handover import HandOver, leader, measure_hand_over, service
+from synergy_cli.bench.e2e.stages.reconcile import compare_reconciles, measure_bare_reconcile, measure_reconcile
+from synergy_cli.bench.e2e.stages.scale import PLAN_SECONDS, ROUNDS, measure_round, measure_scale
 from synergy_devcluster import Cluster
 from synergy_extender.rounds import Rounds
 from synergy_kube import KubeClient

@@ -10,10 +10,10 @@ from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client import Histogram as Measured
 
 from synergy_cli.bench.e2e.aims import aims
-from synergy_cli.bench.e2e.handover import leader_of
 from synergy_cli.bench.e2e.percentiles import Histogram, counter, histogram, percentile
-from synergy_cli.bench.e2e.reconcile import Reconciled, ratio
 from synergy_cli.bench.e2e.run import Sizes
+from synergy_cli.bench.e2e.stages.handover import leader_of
+from synergy_cli.bench.e2e.stages.reconcile import Reconciled, ratio
 from synergy_cli.bench.e2e.table import reconcile_text, text
 from synergy_cli.main import main
 
