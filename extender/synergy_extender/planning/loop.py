@@ -107,8 +107,7 @@ class PlanningLoop:
 
     @property
     def planned_round(self) -> int:
-        """The newest round that this replica has planned or, where another leads, that the policy's status names; 0
-        where none is known."""
+        """The newest round that is known as planned, by this replica or as the policy's status says; else 0."""
         if self._timetable is not None and self._leadership.leading:
             return self._timetable.planned
         return self._read.of(self._cache.policy, self._policy).planned_round
@@ -291,13 +290,11 @@ class PlanningLoop:
         """What no worker waits for."""
         now = self._clock()
         state = self._state(now)
-        self._granted_since = {
-            job.key: self._granted_since.get(job.key, now) for job in state.jobs.values() if waits_for_room(job)
-        }
-        self._unstarted.note(state.jobs.values(), state.pods, self._cache.assumed, now)
+        jobs = state.jobs.values()
+        self._granted_since = {job.key: self._granted_since.get(job.key, now) for job in jobs if waits_for_room(job)}
+        self._unstarted.note(jobs, state.pods, self._cache.assumed, now)
         self._forecasts.note_starts(state, now)
-        await self._statuses.repair(state.jobs.values())
-        shares_from = self.last.planned.plan.shares_from if self.last is not None else ""
+        await self._statuses.repair(jobs)
         await self._autoscaling.follow(state, plan, self._reserved.values(), now)
-        planned = self._timetable.planned if self._timetable is not None else None
-        await self._publisher.publish(state, self._policy, now, shares_from, planned=planned)
+        shares = self.last.planned.plan.shares_from if self.last is not None else ""
+        await self._publisher.publish(state, self._policy, now, shares, planned=self.planned_round or None)
