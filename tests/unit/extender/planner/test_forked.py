@@ -14,7 +14,7 @@ from synergy_core.partitions.by_parts import plan_by_parts
 from synergy_core.plan import plan
 from synergy_extender.planner.forked import Forked
 from synergy_extender.planner.process import Planner
-from synergy_extender.planner.question import Planned, Question
+from synergy_extender.planner.question import Planned, question_after
 
 TYPES = ("A100", "H100", "V100")
 CONFIG = PlanConfig(policy="fifo", mechanism="tune")
@@ -88,7 +88,7 @@ def test_an_error_of_a_plan_is_raised_and_no_process_is_left() -> None:
 @pytest.mark.parametrize("processes", [1, 3])
 def test_the_planner_s_process_answers_the_same_in_parts(processes: int) -> None:
     snapshot = _cluster(9)
-    asked = Question(snapshot, CONFIG, profiles={}, known=frozenset(), solve_s=1.0)
+    asked = question_after(None, snapshot, CONFIG, 1.0)
     answer: Any = Planner(processes=processes).answer(msgspec.msgpack.encode(asked))
     assert isinstance(answer, Planned)
     assert answer.plan == plan(snapshot, CONFIG)
