@@ -22,6 +22,8 @@ from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs.versions import pinned
 
 PYTHON_ROOMS = ("operator", "extender", "dashboard")
+BESIDE = {"extender": ("synergy_clusters",)}
+"""Programs that an image has beside its room's."""
 PACKAGE_FOLDERS = {path.name: path for path in SOURCE.glob("*/synergy_*") if path.is_dir()}
 
 
@@ -57,7 +59,7 @@ def _imported(package: str) -> set[str]:
 def test_an_image_has_every_package_of_the_project_that_it_imports_and_no_other(room: str) -> None:
     sources = parse(_text(_image(room)), {}).sources
     copied = {Path(source).name for source in sources if Path(source).name in PACKAGE_FOLDERS}
-    assert copied == _imported(f"synergy_{room}")
+    assert copied == set().union(*(_imported(program) for program in (f"synergy_{room}", *BESIDE.get(room, ()))))
 
 
 def test_the_simulators_image_has_what_simulations_import() -> None:
