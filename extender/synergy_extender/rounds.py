@@ -35,7 +35,7 @@ class Rounds:
         return float(index * self.seconds)
 
     def end(self, index: int) -> float:
-        """When a round ends: until then the leases it gave hold."""
+        """When a round ends: until then runs hold their places for sure."""
         return float((index + 1) * self.seconds)
 
     def plan_time(self, index: int) -> float:

@@ -77,7 +77,7 @@ class ServiceStatus(ApiModel):
         dict[str, Seconds],
         Field(description="The part of them in which its place was spread (status.allocation.spread)."),
     ] = {}
-    preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0
+    preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the leader revoked them.")] = 0
     failures: Annotated[
         int, Field(ge=0, description="Runs that failed; those that are not forgiven count against backoffLimit.")
     ] = 0

@@ -89,7 +89,7 @@ def _allocation(old: Object, new: Object) -> list[str]:
         what = "a place to be profiled" if after["purpose"] == "Profile" else f"run {after['run']}"
         return [f"granted {what}: {place}"]
     if after["state"] == "Revoked" and before.get("state") != "Revoked":
-        return [f"lease not renewed: {after.get('reason', '')}"]
+        return [f"revoked: {after.get('reason', '')}"]
     if after["state"] == "Granted" and after.get("workers") != before.get("workers"):
         return [f"resized in place: {place}"]
     return []

@@ -18,7 +18,7 @@ class ChangeKind(IntEnum):
     LEAVE = 0
     """Revoked or released."""
     STAY = 1
-    """Lease renewed, perhaps with other numbers; what shrinks shrinks now."""
+    """The same place with other numbers; what shrinks shrinks now."""
     ENTER = 2
     """A new place."""
     ADMIT = 3

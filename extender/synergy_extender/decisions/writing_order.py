@@ -9,7 +9,7 @@ from synergy_extender.decisions.changes import ChangeKind, StatusChange
 
 REASONS_AT_ONCE: Final = 1000
 POSITIONS_AT_ONCE: Final = 20
-"""What one pass writes of new reasons for waiting, and of mere positions. Leases must be renewed by the next pass."""
+"""What one pass writes of new reasons for waiting, and of mere positions. The next pass must not wait long."""
 
 
 def affordable(changes: Sequence[StatusChange], *, estimates: int = 0) -> list[StatusChange]:

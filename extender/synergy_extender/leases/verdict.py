@@ -49,7 +49,8 @@ def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds,
         remaining = min(remaining, rounds.seconds + rounds.lead_s)
         return _leave(remaining, _share(pod, allocation), early_s=_save_seconds(status))
     here = rounds.at(now)
-    decided = max(allocation.round, planned) > here
+    # a round further ahead is a clock's that was ahead, or was counted in rounds of another length
+    decided = here + 1 in (allocation.round, planned)
     next_report = next_report_s(now, rounds, decided=decided, spread=_spread(pod.uid))
     remaining = rounds.end(here + 1 if decided else here) - now
     return Verdict("continue", None, _rounded(remaining), next_report, **_share(pod, allocation).fields)

@@ -1,15 +1,18 @@
 """Plans parts of a cluster at the same time: some in this process, the others in forked ones.
 
 A fork has the snapshot already, and sends its plans back through a pipe. It costs memory only while it plans. If it
-fails, its parts are planned here.
+fails, or cannot be made, its parts are planned here. It ends with the process that made it.
 """
 
+import ctypes
 import logging
 import os
 import pickle
+import signal
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
@@ -17,6 +20,8 @@ from synergy_core.model.snapshot import Snapshot
 from synergy_core.plan import plan
 
 _LOG = logging.getLogger(__name__)
+_SET_SIGNAL_OF_PARENTS_DEATH: Final = 1
+"""PR_SET_PDEATHSIG of Linux's prctl."""
 
 PlanOne = Callable[[Snapshot, PlanConfig], Plan]
 
@@ -28,7 +33,6 @@ class _Fork:
     pid: int
     answers: int
     """The reading end of its pipe."""
-    parts: list[int]
 
 
 class Forked:
@@ -41,26 +45,37 @@ class Forked:
     def __call__(self, parts: Sequence[Snapshot], config: PlanConfig) -> list[Plan]:
         """The plans of the parts, in their order. Raises what `plan` raises."""
         own, *others = _dealt_out(parts, self._processes) or [[]]
-        forks = [self._forked(parts, indices, config) for indices in others]
+        forks = [(indices, self._forked(parts, indices, config)) for indices in others]
         found: dict[int, Plan] = {}
         try:
             found |= {index: self._plan_one(parts[index], config) for index in own}
         finally:
-            answers = [(fork, _answer(fork)) for fork in forks]
-        for fork, answer in answers:
+            answers = [(indices, None if fork is None else _answer(fork)) for indices, fork in forks]
+        for indices, answer in answers:
             if answer is None:
-                _LOG.warning("a process that planned %d parts of the cluster failed", len(fork.parts))
-            plans = [self._plan_one(parts[index], config) for index in fork.parts] if answer is None else answer
-            found |= zip(fork.parts, plans, strict=True)
+                _LOG.warning("a process that planned %d parts of the cluster failed", len(indices))
+            plans = [self._plan_one(parts[index], config) for index in indices] if answer is None else answer
+            found |= zip(indices, plans, strict=True)
         return [found[index] for index in range(len(parts))]
 
-    def _forked(self, parts: Sequence[Snapshot], indices: list[int], config: PlanConfig) -> _Fork:
-        reading, writing = os.pipe()
-        pid = os.fork()
+    def _forked(self, parts: Sequence[Snapshot], indices: list[int], config: PlanConfig) -> _Fork | None:
+        """None if the machine has no room for another process."""
+        parent = os.getpid()
+        try:
+            reading, writing = os.pipe()
+        except OSError:
+            return None
+        try:
+            pid = os.fork()
+        except OSError:
+            os.close(reading)
+            os.close(writing)
+            return None
         if pid:
             os.close(writing)
-            return _Fork(pid, reading, indices)
+            return _Fork(pid, reading)
         try:
+            _end_with(parent)
             os.close(reading)
             answer = pickle.dumps([self._plan_one(parts[index], config) for index in indices], protocol=5)
             with os.fdopen(writing, "wb") as pipe:
@@ -69,6 +84,13 @@ class Forked:
         except BaseException:  # noqa: BLE001 - a fork must not go on with what this process does
             traceback.print_exc()
             os._exit(1)
+
+
+def _end_with(parent: int) -> None:
+    """Whoever gives up a plan kills the parent. Without it nobody would end this process."""
+    ctypes.CDLL(None).prctl(_SET_SIGNAL_OF_PARENTS_DEATH, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _answer(fork: _Fork) -> list[Plan] | None:

@@ -202,7 +202,7 @@ class PlanningLoop:
             _LOG.error("planning failed: %s", error)
             await self._recover()
             # Until the boundary the round can still be planned. After it running jobs go on without a plan: ended runs
-            # are released, leases renewed, and the next round is planned at its time.
+            # are released, and the next round is planned at its time.
             result, mode, index = None, "fill", index if self._clock() >= rounds.start(index) else timetable.planned
         now = self._clock()
         decision = await self._compute(

@@ -53,7 +53,16 @@ class KnownNodes:
     depends on the moment."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[NodeCapacity, Amounts, bool, core.Node]] = {}
+        self._known: dict[str, _KnownNode] = {}
+        self._next: dict[str, _KnownNode] = {}
+
+    def __len__(self) -> int:
+        return len(self._known.keys() | self._next.keys())
+
+    def begin(self) -> None:
+        """Another snapshot: nodes that the last one did not have are forgotten."""
+        if self._next:
+            self._known, self._next = self._next, {}
 
     def of(
         self, capacity: NodeCapacity, used: Amounts, *, open_to_new: bool, now: float, leaving_s: float
@@ -61,10 +70,14 @@ class KnownNodes:
         """Like `node_of`."""
         known = self._known.get(capacity.name)
         if known is not None and known[0] is capacity and known[1:3] == (used, open_to_new) and not capacity.closures:
-            return known[3]
-        node = node_of(capacity, used, open_to_new=open_to_new, now=now, leaving_s=leaving_s)
-        self._known[capacity.name] = (capacity, used, open_to_new, node)
+            node = known[3]
+        else:
+            node = node_of(capacity, used, open_to_new=open_to_new, now=now, leaving_s=leaving_s)
+        self._next[capacity.name] = (capacity, used, open_to_new, node)
         return node
+
+
+_KnownNode = tuple[NodeCapacity, Amounts, bool, core.Node]
 
 
 @dataclass(frozen=True, slots=True)

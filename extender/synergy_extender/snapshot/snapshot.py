@@ -74,6 +74,7 @@ def build_snapshot(
             jobs.append(request)
     used = used_room(state, mode, now, {job.name for job in jobs}, kept, unwritten=unwritten, runs=known.runs)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or has_full_room(job, state, used)]
+    known.nodes.begin()
     nodes = tuple(
         known.nodes.of(
             capacity,

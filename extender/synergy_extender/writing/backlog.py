@@ -52,12 +52,12 @@ class Backlog:
         count = waited_for(changes)
         changed = {change.job.key for change in changes}
         late = [*(change for change in self._left if change.job.key not in changed), *changes[count:]]
-        self._left = []
+        self._left = _kept(late)  # also if writing fails
         dropped = await self._write(changes[:count])
         while late and not self._gives_way(seen):
             dropped += await self._write(late[:AT_ONCE])
             late = late[AT_ONCE:]
-        self._left = [change for change in late if change.kind is ChangeKind.STAY]
+            self._left = _kept(late)
         if not late:
             self._since = None
         elif self._since is None:
@@ -68,3 +68,7 @@ class Backlog:
         if self._arrivals() == seen:
             return False
         return self._since is None or self._clock() - self._since < LONGEST_S
+
+
+def _kept(changes: Sequence[StatusChange]) -> list[StatusChange]:
+    return [change for change in changes if change.kind is ChangeKind.STAY]

@@ -28,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 _AT_ONCE = 16
 _TRIES = 4
 _PATIENCE_S = 3.0
-"""How long after its start a pass may still wait for a busy API server: leases must be renewed in time."""
+"""How long after its start a pass may still wait for a busy API server: the next one must not wait long."""
 _PAUSE_S = 0.5
 _UNAUTHORIZED = 401
 _ONLY_TOLD = (ChangeKind.QUEUE, ChangeKind.POSITION, ChangeKind.ESTIMATE)

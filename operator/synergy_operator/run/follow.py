@@ -128,7 +128,7 @@ def _not_bound(run: OpenRun) -> tuple[RunStep | None, float | None]:
 
 
 def _revoked(run: OpenRun) -> RunStep:
-    """The next step of a run whose lease is not renewed.
+    """The next step of a run that is revoked.
 
     The workers leave by themselves at the end of the lease, and are deleted some time later. An allocation that
     somebody removed ends the run at once, because its resources may be given to others at any moment.
@@ -147,7 +147,7 @@ def _revoked(run: OpenRun) -> RunStep:
     grace = leave_seconds(run.spec, run.observed.job.status, run.observed.cluster.max_checkpoint_seconds)
     if run.now >= until + grace:
         return end_run(run, "Yielded", say(Reason.LEASE_OVER, run=run.number))
-    why = run.allocation.reason or "its lease was not renewed"
+    why = run.allocation.reason or "it was revoked"
     finding = say(Reason.YIELDING, run=run.number, until=format_time(until), why=why)
     wait = earliest(until + grace - run.now, bind_wait, straggler_wait(run.pods, run.now))
     return RunStep("Leaving", run.service, no(finding), requeue_after=wait)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from chaos.faults.api_server import answers
+from chaos.faults.api_server import UNREACHABLE, answers
 from chaos.observer.book import Book, Run
 from chaos.observer.uptime import Uptime
 from chaos.observer.watchman import Watchman
@@ -68,7 +68,7 @@ async def outage(stage: Stage, seconds: float) -> Witness:
             await asyncio.sleep(seconds)
             after = _steps(player, without=told[0])
             saved = player.trainings[told[0]].checkpoint
-        planned = await _planned_round(kube)
+        planned = await eventually(partial(_planned_round, kube), seconds=120, what="the policy to be read")
         await eventually(partial(_planned_since, kube, planned), seconds=120, what="a round to be planned")
         await _until(lambda: watchman.phases["third"] == "Succeeded", 120, "the third job to succeed")
         await _until(lambda: told[0] in _training(player), 120, "the job that left to go on")
@@ -116,14 +116,18 @@ async def _left(player: Player, told: Run) -> float:
     return time.time() - player.lease_end(told)
 
 
-async def _planned_round(kube: KubeClient) -> int:
-    """The newest round that the policy's status names."""
-    status = (await kube.get(SCHEDULING_POLICIES, "default")).get("status") or {}
+async def _planned_round(kube: KubeClient) -> int | None:
+    """The newest round that the policy's status names; None while the API server is not back."""
+    try:
+        status = (await kube.get(SCHEDULING_POLICIES, "default")).get("status") or {}
+    except UNREACHABLE:
+        return None
     return int((status.get("inForce") or {}).get("round", 0))
 
 
 async def _planned_since(kube: KubeClient, index: int) -> bool:
-    return await _planned_round(kube) > index
+    now = await _planned_round(kube)
+    return now is not None and now > index
 
 
 def _training(player: Player) -> set[str]:

@@ -65,12 +65,12 @@ def test_events_of_the_newer_api_are_read_too() -> None:
 
 
 def test_the_sums_of_the_runs() -> None:
-    last = {"run": 3, "outcome": "Yielded", "reason": "its lease was not renewed"}
+    last = {"run": 3, "outcome": "Yielded", "reason": "it was revoked"}
     service = {"run": 3, "preemptions": 2, "failures": 1, "receivedSeconds": {"V100": 90.0}, "last": last}
     assert history(seen(status={"service": service}), []).totals == (
         "3 runs, 2 preemptions, 1 failure",
         "90s on V100 in ended runs",
-        "the newest ended run, 3, yielded: its lease was not renewed",
+        "the newest ended run, 3, yielded: it was revoked",
     )
 
 

@@ -149,7 +149,7 @@ def _leaving(run: OpenRun, *, bound: bool) -> RunStep:
     grace = leave_seconds(run.spec, run.observed.job.status, run.observed.cluster.max_checkpoint_seconds)
     if run.now >= until + grace:
         return _take_down(run, run_outcome(run, "Yielded", say(Reason.LEASE_OVER, run=run.number)))
-    why = run.allocation.reason or "its lease was not renewed"
+    why = run.allocation.reason or "it was revoked"
     finding = say(Reason.YIELDING, run=run.number, until=format_time(until), why=why)
     return RunStep("Leaving", run.service, no(finding), requeue_after=until + grace - run.now)
 

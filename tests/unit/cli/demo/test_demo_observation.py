@@ -56,7 +56,7 @@ def test_a_grant_a_resize_and_a_revocation_are_told() -> None:
     assert seen.see(job(allocation=granted(1, 700))) == ["granted run 1: 1 GPU and 700m CPU on n1"]
     assert seen.see(job(allocation=granted(1, 900))) == ["resized in place: 1 GPU and 900m CPU on n1"]
     revoked = {**granted(1, 900), "state": "Revoked", "reason": "round over"}
-    assert seen.see(job(allocation=revoked)) == ["lease not renewed: round over"]
+    assert seen.see(job(allocation=revoked)) == ["revoked: round over"]
 
 
 def test_speeds_are_kept_by_the_cpu_they_were_measured_with() -> None:

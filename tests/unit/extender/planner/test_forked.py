@@ -1,6 +1,9 @@
 """Parts of a cluster are planned in forked processes."""
 
 import os
+import resource
+import select
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +92,48 @@ def test_an_error_of_a_plan_is_raised_and_no_process_is_left() -> None:
     with pytest.raises(FieldError, match="is refused"):
         Forked(3, refused)([_cluster(), _cluster()], CONFIG)
     assert children() == before
+
+
+def test_parts_are_planned_here_if_there_is_no_room_for_another_process(caplog: pytest.LogCaptureFixture) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    before, processes = len(os.listdir("/proc/self/fd")), children()
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + 2, hard))  # one pipe
+        found = Forked(3)([_cluster(), _cluster(4), _cluster(2)], CONFIG)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert found == [plan(_cluster(jobs), CONFIG) for jobs in (6, 4, 2)]
+    assert "parts of the cluster failed" in caplog.text
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert children() == processes
+
+
+def test_a_fork_ends_with_the_planner_that_is_killed_because_its_plan_takes_too_long() -> None:
+    reading, writing = os.pipe()
+
+    def stuck(snapshot: Snapshot, config: PlanConfig) -> Plan:
+        os.write(writing, f"{os.getpid()} ".encode())
+        while True:
+            signal.pause()
+
+    planner = os.fork()
+    if not planner:
+        Forked(2, stuck)([_cluster(), _cluster()], CONFIG)
+    os.close(writing)
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        said = b""
+        while said.count(b" ") < 2:
+            said += pipe.read(64)
+        os.kill(planner, signal.SIGKILL)
+        os.waitpid(planner, 0)
+        ended, _, _ = select.select([pipe], [], [], 20.0)  # readable once no process has its other end
+        if not ended:
+            for pid in {int(one) for one in said.split()} - {planner}:
+                os.kill(pid, signal.SIGKILL)
+        assert ended
+        assert pipe.read(1) == b""
 
 
 @pytest.mark.parametrize("processes", [1, 3])

@@ -186,3 +186,12 @@ def test_a_place_that_is_reserved_anew_is_seen(memory: int) -> None:
         place = {job("a").key: core.Allocation(job="team/a", gpu_type="V100", workers=shares, steps_per_s=math.pi)}
         more: dict[str, Any] = {"mode": "fill", "now": NOW, "round_s": 20, "reserved": place}
         assert build_snapshot(state, **more, known=known) == build_snapshot(state, **more)
+
+
+def test_nodes_that_are_gone_are_forgotten() -> None:
+    """An autoscaler makes nodes with new names all the time."""
+    known = KnownSnapshot()
+    for index in range(5):
+        state = cluster([node_object(f"n{index}"), node_object("stays")], [])
+        build_snapshot(state, mode="fill", now=NOW, round_s=20, known=known)
+    assert len(known.nodes) <= 3, "those of the last two snapshots"

@@ -31,9 +31,12 @@ class Desk:
         self.arrivals = 0
         self.now = 100.0
         self.comes_after = comes_after
+        self.fails = False
         self.backlog = Backlog(self.write, lambda: self.arrivals, lambda: self.now)
 
     async def write(self, changes: Sequence[StatusChange]) -> list[Key]:
+        if self.fails:
+            raise TimeoutError
         self.written += changes
         if self.comes_after is not None and len(self.written) >= self.comes_after:
             self.arrivals += 1
@@ -110,3 +113,16 @@ async def test_another_leader_writes_nothing_of_an_earlier_one() -> None:
     desk.backlog.forget()
     await desk.backlog.write([], desk.arrivals)
     assert len(desk.written) == written
+
+
+async def test_what_is_left_survives_a_pass_whose_writes_fail() -> None:
+    """The round counts as planned: nothing would find these changes again before the next one."""
+    desk = Desk(comes_after=0)
+    stays = [change(f"s{index}", ChangeKind.STAY) for index in range(2 * AT_ONCE)]
+    assert (await desk.backlog.write(stays, 0)).left
+    desk.fails = True
+    with pytest.raises(TimeoutError):
+        await desk.backlog.write([change("new", ChangeKind.ENTER)], desk.arrivals)
+    desk.fails, desk.comes_after = False, None
+    assert not (await desk.backlog.write([], desk.arrivals)).left
+    assert sorted(one.job.key for one in desk.written) == sorted(one.job.key for one in stays)
