@@ -169,5 +169,8 @@ class LiveCluster:
 
 
 def _said_of_policy(item: Mapping[str, Any] | None) -> tuple[Any, Any]:
-    """What is written and what is in force; the status has more, which changes often."""
-    return (None, None) if item is None else (item.get("spec"), (item.get("status") or {}).get("inForce"))
+    """What is written and what is in force. The status has more, which changes often, such as the planned round."""
+    if item is None:
+        return None, None
+    in_force = (item.get("status") or {}).get("inForce") or {}
+    return item.get("spec"), {name: value for name, value in in_force.items() if name != "round"}

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from prometheus_client import Gauge
+
 from synergy_api.resources.training_job import FINISHED
 from synergy_core.selection.failing_nodes import FailingState
 from synergy_extender.cluster.measured_speeds import errors_of_estimates
@@ -66,9 +68,18 @@ def measure_uses(metrics: JobMetrics, uses: Mapping[str, TenantUse]) -> None:
         for word in ("guaranteed", "used", "borrowed", "lent", "waiting"):
             for gpu_type, gpus in getattr(use, word).items():
                 totals[told, gpu_type, word] += gpus
-    metrics.tenant_type_gpus.clear()
-    for labels, gpus in totals.items():
-        metrics.tenant_type_gpus.labels(*labels).set(gpus)
+    _show(metrics.tenant_type_gpus, totals)
+
+
+def _show(gauge: Gauge, values: Mapping[tuple[str, ...], float]) -> None:
+    """Set the gauge's series, then drop all others. A scrape may come in between, from another thread: it finds no
+    series missing that was there and still is."""
+    before = [tuple(sample.labels.values()) for family in gauge.collect() for sample in family.samples]
+    for labels, value in values.items():
+        gauge.labels(*labels).set(value)
+    for labels in before:
+        if labels not in values:
+            gauge.remove(*labels)
 
 
 def _speed_gain(holding: Sequence[JobView]) -> float:
@@ -85,9 +96,7 @@ def _speed_gain(holding: Sequence[JobView]) -> float:
 def _measure_queue(metrics: JobMetrics, waiting: Sequence[JobView]) -> None:
     metrics.queue_length.set(len(waiting))
     reasons = Counter(job.status.queue.reason if job.status.queue is not None else "" for job in waiting)
-    metrics.waiting.clear()
-    for reason, count in reasons.items():
-        metrics.waiting.labels(reason).set(count)
+    _show(metrics.waiting, {(reason,): count for reason, count in reasons.items()})
 
 
 def _measure_tenants(
@@ -105,13 +114,10 @@ def _measure_tenants(
     for job in waiting:
         wanted[tenant(job)] += job.spec.gpus
         oldest[tenant(job)] = max(oldest.get(tenant(job), 0.0), waiting_seconds(job, now))
-    for gauge in (metrics.tenant_jobs, metrics.tenant_gpus, metrics.oldest_waiting):
-        gauge.clear()
-    for name, count in unfinished.items():
-        metrics.tenant_jobs.labels(name).set(count)
-        metrics.tenant_gpus.labels(name, "held").set(held[name])
-        metrics.tenant_gpus.labels(name, "wanted").set(wanted[name])
-        metrics.oldest_waiting.labels(name).set(oldest.get(name, 0.0))
+    uses = {"held": held, "wanted": wanted}
+    _show(metrics.tenant_jobs, {(name,): count for name, count in unfinished.items()})
+    _show(metrics.tenant_gpus, {(name, use): gpus[name] for name in unfinished for use, gpus in uses.items()})
+    _show(metrics.oldest_waiting, {(name,): oldest.get(name, 0.0) for name in unfinished})
 
 
 def _measure_gpus(metrics: JobMetrics, state: ClusterState, holding: Sequence[JobView]) -> None:
@@ -119,11 +125,9 @@ def _measure_gpus(metrics: JobMetrics, state: ClusterState, holding: Sequence[Jo
     for capacity in state.capacities:
         total[capacity.gpu_type] += capacity.gpus
         held[capacity.gpu_type] += -(-state.pods.held(capacity.name).gpus // capacity.devices_per_gpu)
-    metrics.gpus.clear()
-    for gpu_type, gpus in total.items():
-        metrics.gpus.labels(gpu_type, "all").set(gpus)
-        metrics.gpus.labels(gpu_type, "held").set(held[gpu_type])
-        metrics.gpus.labels(gpu_type, "shared").set(_shared(holding, gpu_type))
+    shared = Counter({gpu_type: _shared(holding, gpu_type) for gpu_type in total})
+    uses = {"all": total, "held": held, "shared": shared}
+    _show(metrics.gpus, {(gpu_type, use): gpus[gpu_type] for gpu_type in total for use, gpus in uses.items()})
 
 
 def _shared(holding: Sequence[JobView], gpu_type: str) -> int:

@@ -90,6 +90,26 @@ async def test_the_policy_that_the_extender_follows_is_shown() -> None:
     assert policy["spec"] == {"policy": "nonsense"}
 
 
+async def test_another_planned_round_is_no_news_of_the_policy() -> None:
+    client = AskedClient()
+
+    def written(**force: Any) -> dict[str, Any]:
+        return {"metadata": {"name": "default"}, "spec": {}, "status": {"inForce": {"policy": "fifo", **force}}}
+
+    client.holds(SCHEDULING_POLICIES, [written(round=7)])
+    async with dashboard(client) as world, asyncio.timeout(20):
+        with world.live.subscribed() as one:
+            await client.tell(SCHEDULING_POLICIES, "MODIFIED", written(round=8))
+            await client.tell(TRAINING_JOBS, "ADDED", job_object("a"))
+            first = await one.next(10)
+            await client.tell(SCHEDULING_POLICIES, "MODIFIED", written(round=8, mechanism="greedy"))
+            second = await one.next(10)
+    assert first is not None
+    assert not first.policy
+    assert second is not None
+    assert second.policy
+
+
 async def test_a_subscriber_that_is_gone_is_told_nothing() -> None:
     client = AskedClient()
     async with dashboard(client) as world:

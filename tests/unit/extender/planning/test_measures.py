@@ -1,9 +1,12 @@
 """The leader's gauges, and what it counts of the changes that it writes."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 
 from support.extender.cluster import NOW, allocation, cluster, foreign, job, node_object, share, team_of
 from synergy_api.parts.allocation import Allocation
@@ -45,6 +48,23 @@ def test_waiting_jobs_are_counted_by_reason_and_a_reason_that_is_gone_is_gone() 
     assert sample(metrics, "waiting_jobs", reason="QuotaFull") == 1
     measured(cluster([node_object("n1")], [waiting("a")]), metrics)
     assert sample(metrics, "waiting_jobs", reason="QuotaFull") is None
+
+
+def test_a_scrape_during_a_measurement_misses_no_series() -> None:
+    """The measurement has a thread of its own, and takes a while with thousands of jobs."""
+    jobs = [running("r"), *(waiting(f"w{index}", reason=f"Reason{index}") for index in range(20))]
+    state = cluster([node_object(f"n{index}", gpu_type=f"T{index}") for index in range(9)], jobs)
+    metrics = measured(state)
+    whole = generate_latest(metrics.registry).count(b"\n")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            measurements = [thread.submit(measured, state, metrics) for _ in range(10)]
+            while not all(one.done() for one in measurements):
+                assert generate_latest(metrics.registry).count(b"\n") == whole
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_each_tenant_has_what_it_holds_and_wants_and_its_longest_wait() -> None:
