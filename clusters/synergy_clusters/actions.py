@@ -3,10 +3,10 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
-from math import inf
+from dataclasses import replace
 from typing import Any, Final
 
-from synergy_api.names import FINALIZER_CLUSTERS, MANAGER_CLUSTERS
+from synergy_api.names import FINALIZER_CLUSTERS, LABEL_HUB, MANAGER_CLUSTERS
 from synergy_api.parts.relations.clusters import ClusterOffer
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time, parse_time
@@ -14,7 +14,7 @@ from synergy_clusters.copies import manifest, permit, update
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.protocol import Seen, Step
 from synergy_clusters.status import failed, is_urgent, offered_now, told
-from synergy_clusters.views import Copy, HubJob, Key, ours, read_copy, read_hub_job
+from synergy_clusters.views import NEVER, Copy, HubJob, Key, ours, read_copy, read_hub_job
 from synergy_clusters.worker import Worker
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.resources import TRAINING_JOBS
@@ -64,6 +64,14 @@ class Actions:
             return None
         return read_hub_job(item) if ours(item) else None
 
+    async def take_over(self, key: Key, job: HubJob, cluster: str, copy: Copy) -> HubJob:
+        """Write that the job is where this copy is. Refused if only the job that was read is old."""
+        _LOG.warning("%s/%s: the hub does not know of offer %d in cluster %s", *key, copy.offer, cluster)
+        uid, since = copy.uid if copy.may_start else "", format_time(self._clock())
+        offer = ClusterOffer(name=cluster, offer=copy.offer, fixed=copy.may_start, since=since, uid=uid)
+        offered = offered_now(replace(job, offer=offer), reachable=True, away_since=0.0)
+        return await self._write(key, job, told(job, offer, copy, offered, self._clock()))
+
     async def delete_copy(self, worker: Worker, key: Key, copy: Copy) -> None:
         """Delete this very copy."""
         _LOG.info("cluster %s: %s/%s of offer %d is deleted", worker.name, *key, copy.offer)
@@ -84,10 +92,12 @@ class Actions:
         if step is Step.FIX:
             assert seen.copy is not None, "what is not there asks for nothing"
             return await self._fix(key, job, seen.copy)
+        if step is Step.UPDATE:
+            await self._update(key, job, seen, worker)
+            return None
         act = {
             Step.CREATE: self._create,
             Step.PERMIT: self._permit,
-            Step.UPDATE: self._update,
             Step.DELETE_COPY: self._delete,
             Step.FAIL: self._fail,
         }[step]
@@ -99,8 +109,7 @@ class Actions:
         if best is None:
             problems = "; ".join(f"{name}: {why}" for name, why in sorted(answer.problems.items()))
             facts = {"problems": problems or "there are no worker clusters", "seconds": REFUSED_SECONDS}
-            offer = job.offer if job.offer.name == "" and job.offer.offer else self._nowhere(job)
-            status = told(job, offer, None, (False, say(Reason.NO_CLUSTER, **facts)), now)
+            status = told(job, self._nowhere(job), None, (False, say(Reason.NO_CLUSTER, **facts)), now)
             return await self._write(key, job, status) if status != job.item.get("status") else None
         start = "at once" if best.start_s <= now + 1 else f"at {format_time(float(int(best.start_s)))}"
         offer = ClusterOffer(name=best.cluster, offer=job.offer.offer + 1, since=format_time(now))
@@ -109,6 +118,8 @@ class Actions:
         return await self._write(key, job, told(job, offer, None, (True, finding), now))
 
     def _nowhere(self, job: HubJob) -> ClusterOffer:
+        if not job.offer.name and job.offer != NEVER:
+            return job.offer
         return ClusterOffer(name="", offer=job.offer.offer, since=format_time(self._clock()))
 
     async def _create(self, key: Key, job: HubJob, worker: Worker) -> HubJob | None:
@@ -118,7 +129,7 @@ class Actions:
         except ApiError as error:
             if error.code not in _REFUSED:
                 raise
-            present = await self._present(worker, key) if isinstance(error, Conflict) else None
+            present = await self._present(worker, key, job) if isinstance(error, Conflict) else None
             if present is not None and present.is_of(job, job.offer):
                 return None
             refused = self._refused.setdefault(job.uid, {})
@@ -137,13 +148,21 @@ class Actions:
         patch = permit(job.offer.uid, job.offer.offer)
         await worker.client.merge_patch(TRAINING_JOBS, key[1], patch, key[0])
 
-    async def _update(self, key: Key, job: HubJob, worker: Worker) -> None:
+    async def _update(self, key: Key, job: HubJob, seen: Seen, worker: Worker) -> None:
+        """Where the cluster refuses the change, the job goes on as it was, and the hub still learns how."""
         item = await worker.client.get(TRAINING_JOBS, key[1], key[0])
-        await worker.client.merge_patch(TRAINING_JOBS, key[1], update(job, item), key[0])
+        try:
+            await worker.client.merge_patch(TRAINING_JOBS, key[1], update(job, item), key[0])
+        except ApiError as error:
+            if error.code not in _REFUSED or isinstance(error, Conflict | NotFound):
+                raise
+            _LOG.error("cluster %s refuses the change of %s/%s: %s", worker.name, *key, error.message)
+            await self._tell(key, job, seen)
+            raise Again(REFUSED_SECONDS) from error
 
     async def _delete(self, key: Key, job: HubJob, worker: Worker) -> HubJob | None:
         """Delete what has the copy's name, if this hub made it; the hub's job may go once it is gone."""
-        present = await self._present(worker, key)
+        present = await self._present(worker, key, job)
         if present is None and job.deleting:
             return await self._finalizers(key, job, protected=False)
         if present is not None and not present.deleting:
@@ -151,20 +170,20 @@ class Actions:
         raise Again(_GONE_SECONDS)
 
     async def _fail(self, key: Key, job: HubJob, worker: Worker) -> HubJob | None:
-        present = await self._present(worker, key)
+        present = await self._present(worker, key, job)
         if present is not None and present.is_of(job, job.offer):
             raise Again(_GONE_SECONDS)  # the watch is behind
         _LOG.error("cluster %s no longer has %s/%s", worker.name, *key)
         return await self._write(key, job, failed(job, self._clock()))
 
-    async def _present(self, worker: Worker, key: Key) -> Copy | None:
-        """What this hub has created under the name, as it is now."""
+    async def _present(self, worker: Worker, key: Key, job: HubJob) -> Copy | None:
+        """What this hub has created under the name, as it is now. Another hub may have a job of the same name there."""
         try:
             item = await worker.client.get(TRAINING_JOBS, key[1], key[0])
         except NotFound:
             return None
-        copy = read_copy(item)
-        return copy if copy.hub_job_uid else None
+        copy, labels = read_copy(item), item["metadata"].get("labels") or {}
+        return copy if labels.get(LABEL_HUB) == self._hub or copy.hub_job_uid == job.uid else None
 
     async def _finalizers(self, key: Key, job: HubJob, *, protected: bool) -> HubJob | None:
         others = [one for one in job.item["metadata"].get("finalizers") or () if one != FINALIZER_CLUSTERS]
@@ -178,9 +197,8 @@ class Actions:
     async def _tell(self, key: Key, job: HubJob, seen: Seen) -> HubJob | None:
         now = self._clock()
         copy = seen.copy if seen.reachable and seen.copy is not None and seen.copy.is_of(job, job.offer) else None
-        offer = job.offer if job.offer.offer else self._nowhere(job)
-        away_s = seen.away_s if seen.away_s < inf else 0.0
-        offered = offered_now(job, reachable=seen.reachable, away_since=now - away_s)
+        offer = job.offer if job.offer.name else self._nowhere(job)
+        offered = offered_now(job, reachable=seen.reachable, away_since=now - seen.away_s)
         status = told(job, offer, copy, offered, now)
         before: Mapping[str, Any] = job.item.get("status") or {}
         if status == before:

@@ -11,7 +11,7 @@ import aiohttp
 from synergy_clusters.actions import Actions, Again
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.offers import Offers, Wish
-from synergy_clusters.protocol import Seen, Step, is_left_over, next_step
+from synergy_clusters.protocol import Seen, Step, is_left_over, next_step, unknown_copy
 from synergy_clusters.views import HubJob, Key, ours, read_hub_job
 from synergy_clusters.workers import Workers
 from synergy_kube import ApiError, Change, Conflict, KubeClient, Reflector
@@ -97,6 +97,7 @@ class Dispatcher:
             self._mark(one)
         for one, item in self._jobs.items.items():
             if _VIEW in item and item[_VIEW].offer.name in ("", cluster):
+                self._offer_at.pop(item[_VIEW].uid, None)
                 self._mark(one)
 
     def _mark(self, key: Key) -> None:
@@ -164,24 +165,35 @@ class Dispatcher:
     async def _steps(self, key: Key) -> None:
         item = self._jobs.get(*key)
         job: HubJob | None = item.get(_VIEW) if item is not None else None
+        if job is not None:
+            job = await self._known(key, job)
         await self._sweep(key, job)
         for _ in range(_STEPS):
             if job is None:
                 return
             job = await self._step(key, job)
 
+    async def _known(self, key: Key, job: HubJob) -> HubJob:
+        """The job, with the offer of a copy that it does not know of."""
+        copies = {one.name: copy for one in self._workers.all if one.reachable and (copy := one.copy(key)) is not None}
+        cluster = unknown_copy(job, copies)
+        return job if cluster is None else await self._actions.take_over(key, job, cluster, copies[cluster])
+
     async def _step(self, key: Key, job: HubJob) -> HubJob | None:
         """One step; the job as it is then, or None if the next change shows it."""
         seen = self._seen(key, job)
         step = next_step(job, seen, away_s=self._away_s)
         if step is Step.CHOOSE or (step is Step.TELL and self._reconsidered(key, job)):
-            return await self._choose(key, job, seen)
+            offered = await self._choose(key, job, seen)
+            if offered is not None or not job.offer.name:
+                return offered
+            step = Step.TELL  # while it waits for an answer, and where it stays
         return await self._actions.carry_out(step, key, job, seen, self._workers.get(job.offer.name))
 
     def _seen(self, key: Key, job: HubJob) -> Seen:
         worker = self._workers.get(job.offer.name)
         if worker is None:
-            return Seen(reachable=False, away_s=float("inf"))  # it is no longer in the set
+            return Seen(reachable=False, away_s=self._workers.missing_s(job.offer.name))
         return Seen(worker.reachable, worker.away_s, worker.copy(key))
 
     def _reconsidered(self, key: Key, job: HubJob) -> bool:
@@ -194,7 +206,7 @@ class Dispatcher:
         """Carry out what was decided for the job as it is, or ask for a decision."""
         wish, answer = self._answers.pop(key, (None, None))
         if wish is not None and answer is not None and (wish.job.uid, wish.job.offer) == (job.uid, job.offer):
-            return await self._carry_out(key, job, seen, answer)
+            return await self._carry_out(key, job, answer)
         if not seen.reachable and (left := self._offer_at.get(job.uid, 0.0) - self._clock()) > 0:
             raise Again(left)
         if job.uid not in self._asked:
@@ -202,7 +214,7 @@ class Dispatcher:
             self._offers.want(Wish(key, job, self._actions.refusals(job)))
         return None
 
-    async def _carry_out(self, key: Key, job: HubJob, seen: Seen, answer: Placed) -> HubJob | None:
+    async def _carry_out(self, key: Key, job: HubJob, answer: Placed) -> HubJob | None:
         if not answer.reached:
             self._asked.add(job.uid)
             self._offers.want(Wish(key, job, self._actions.refusals(job)))
@@ -211,7 +223,7 @@ class Dispatcher:
         if answer.best is None:
             self._offer_at[job.uid] = self._clock() + NO_CLUSTER_SECONDS
         if job.offer.name and (answer.best is None or answer.best.cluster == job.offer.name):
-            return await self._actions.carry_out(Step.TELL, key, job, seen, None)
+            return None
         return await self._actions.offer(key, job, answer)
 
     async def _sweep(self, key: Key, job: HubJob | None) -> None:

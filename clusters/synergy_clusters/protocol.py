@@ -13,6 +13,7 @@ So it does not matter whether the copy of an offer that is not fixed can be dele
 as soon as its cluster can be reached.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
@@ -87,7 +88,7 @@ def _without_offer(job: HubJob) -> Step:
 def _with_copy(job: HubJob, copy: Copy) -> Step:
     if job.offer.fixed and not copy.may_start:
         return Step.PERMIT
-    if not job.offer.fixed and copy.asks and not job.suspended:
+    if not job.offer.fixed and (copy.may_start or (copy.asks and not job.suspended)):
         return Step.FIX
     return Step.UPDATE if copy.generation != str(job.generation) else Step.TELL
 
@@ -101,9 +102,26 @@ def _without_copy(job: HubJob, copy: Copy | None) -> Step:
 
 def is_left_over(job: HubJob | None, cluster: str, copy: Copy) -> bool:
     """Whether the copy is of a job that is gone, or of an offer that came before the present one. A copy of a later
-    offer is newer than what the hub's watch has brought."""
+    offer is newer than what the hub's watch has brought, unless the present one is fixed."""
     if job is None or copy.hub_job_uid != job.uid:
         return True
+    if job.offer.fixed:
+        return (cluster, copy.offer) != (job.offer.name, job.offer.offer)
     if copy.offer != job.offer.offer:
         return copy.offer < job.offer.offer
     return cluster != job.offer.name
+
+
+def unknown_copy(job: HubJob, copies: Mapping[str, Copy]) -> str | None:
+    """The cluster whose copy comes from an offer that the hub's status does not know: it was restored from a backup, or
+    what was read of it is old. One that may start comes before one that may not, then the latest offer."""
+    if job.deleting or job.finished or job.offer.fixed:
+        return None
+    known = job.offer.name, job.offer.offer
+    unknown = [
+        (copy.may_start, copy.offer, name)
+        for name, copy in copies.items()
+        if copy.hub_job_uid == job.uid and not copy.deleting and (name, copy.offer) != known
+        if copy.may_start or copy.offer > job.offer.offer
+    ]
+    return max(unknown)[2] if unknown else None

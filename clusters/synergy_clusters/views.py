@@ -18,7 +18,8 @@ from synergy_api.resources.training_job import FINISHED
 Object = Mapping[str, Any]
 Key = tuple[str, str]
 """(namespace, name)."""
-_NEVER: Final = ClusterOffer(offer=0, since="1970-01-01T00:00:00Z")
+NEVER: Final = ClusterOffer(offer=0, since="1970-01-01T00:00:00Z")
+"""Of a job whose status names no offer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def read_hub_job(item: Object) -> HubJob:
         suspended=bool(spec.get("suspend")),
         finished=status.get("phase") in FINISHED,
         finalizer=FINALIZER_CLUSTERS in (metadata.get("finalizers") or ()),
-        offer=_NEVER if written is None else ClusterOffer.model_validate(written),
+        offer=NEVER if written is None else ClusterOffer.model_validate(written),
         item=item,
     )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -24,10 +25,16 @@ class Workers:
         self._workers: dict[str, Worker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._files: dict[str, Kubeconfig] = {}
+        self._begun = time.monotonic()
+        self._ended: dict[str, float] = {}
 
     def get(self, name: str) -> Worker | None:
         """The cluster of this name, if it is in the set and its kubeconfig can be used."""
         return self._workers.get(name)
+
+    def missing_s(self, name: str) -> float:
+        """For how long the set has not had the cluster: it starts with none, and a new kubeconfig takes a moment."""
+        return time.monotonic() - self._ended.get(name, self._begun)
 
     @property
     def all(self) -> list[Worker]:
@@ -68,6 +75,7 @@ class Workers:
     async def _end(self, name: str) -> None:
         task, worker = self._tasks.pop(name), self._workers.pop(name)
         del self._files[name]
+        self._ended[name] = time.monotonic()
         task.cancel()
         await asyncio.wait({task})
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -58,6 +58,8 @@ def test_a_copy_says_whose_it_is_and_may_not_start() -> None:
     [
         ({}, {}, False),
         ({LABEL_HUB: "h"}, {}, True),
+        ({}, {ANNOTATION_OFFER: "2"}, True),
+        ({}, {ANNOTATION_OFFER: "2", ANNOTATION_MAY_START: "2"}, False),
         ({LABEL_HUB: "h"}, {ANNOTATION_MAY_START: "1"}, True),
         ({LABEL_HUB: "h"}, {ANNOTATION_OFFER: "2", ANNOTATION_MAY_START: "1"}, True),
         ({LABEL_HUB: "h"}, {ANNOTATION_OFFER: "2", ANNOTATION_MAY_START: "2"}, False),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synergy_api.parts.relations.clusters import ClusterOffer
-from synergy_clusters.protocol import Seen, Step, is_left_over, next_step
+from synergy_clusters.protocol import Seen, Step, is_left_over, next_step, unknown_copy
 from synergy_clusters.views import Copy, HubJob
 
 SINCE = "2026-11-26T00:00:00Z"
@@ -51,6 +51,8 @@ LONG_AWAY = Seen(reachable=False, away_s=AWAY_S)
         (hub_job(generation=2), WITH_COPY, Step.UPDATE),
         (hub_job(), Seen(True, copy=copy_of(asks=True)), Step.FIX),
         (hub_job(suspended=True), Seen(True, copy=copy_of(asks=True)), Step.TELL),
+        (hub_job(), Seen(True, copy=copy_of(may_start=True)), Step.FIX),
+        (hub_job(suspended=True), Seen(True, copy=copy_of(may_start=True)), Step.FIX),
         (hub_job(), Seen(True, copy=copy_of(offer=0)), Step.DELETE_COPY),
         (hub_job(), Seen(True, copy=copy_of(hub_job_uid="earlier")), Step.DELETE_COPY),
         (hub_job(), Seen(True, copy=copy_of(deleting=True)), Step.TELL),
@@ -85,12 +87,36 @@ def test_each_state_has_one_step(job: HubJob, seen: Seen, step: Step) -> None:
         (hub_job(), "west", copy_of(), True),
         (hub_job(offer=EAST.model_copy(update={"offer": 2})), "east", copy_of(), True),
         (hub_job(), "west", copy_of(offer=2), False),
+        (hub_job(offer=FIXED), "east", copy_of(), False),
+        (hub_job(offer=FIXED), "west", copy_of(offer=2), True),
     ],
 )
 def test_copies_of_offers_that_are_over_are_left_over(
     job: HubJob | None, cluster: str, copy: Copy, left_over: bool
 ) -> None:
     assert is_left_over(job, cluster, copy) is left_over
+
+
+@pytest.mark.parametrize(
+    ("job", "copies", "cluster"),
+    [
+        (hub_job(), {"east": copy_of()}, None),
+        (hub_job(), {"west": copy_of(offer=0)}, None),
+        (hub_job(), {"east": copy_of(offer=3)}, "east"),
+        (hub_job(), {"east": copy_of(), "west": copy_of(offer=2)}, "west"),
+        (hub_job(), {"east": copy_of(may_start=True)}, None),
+        (hub_job(), {"north": copy_of(offer=3), "west": copy_of(may_start=True)}, "west"),
+        (hub_job(), {"west": copy_of(offer=2, hub_job_uid="earlier")}, None),
+        (hub_job(), {"west": copy_of(offer=2, deleting=True)}, None),
+        (hub_job(offer=FIXED), {"west": copy_of(offer=2, may_start=True)}, None),
+        (hub_job(deleting=True), {"west": copy_of(offer=2)}, None),
+        (hub_job(finished=True), {"west": copy_of(offer=2)}, None),
+    ],
+)
+def test_a_copy_of_an_offer_that_the_hub_has_lost_is_found(
+    job: HubJob, copies: dict[str, Copy], cluster: str | None
+) -> None:
+    assert unknown_copy(job, copies) == cluster
 
 
 @dataclass
@@ -109,6 +135,13 @@ class World:
 
     def act(self, read: HubJob, copies: dict[str, Copy], cluster: str, now_reachable: bool) -> None:
         """One step of a controller that has read this."""
+        there_are = {one: copy for one, copy in copies.items() if self.reachable[one] and now_reachable}
+        if (unknown := unknown_copy(read, there_are)) is not None:
+            copy = there_are[unknown]
+            uid = copy.uid if copy.may_start else ""
+            return self.write(
+                read, ClusterOffer(name=unknown, offer=copy.offer, fixed=copy.may_start, since=SINCE, uid=uid)
+            )
         name = read.offer.name
         seen = Seen(self.reachable.get(name, False) and now_reachable, AWAY_S, copies.get(name))
         step = next_step(read, seen, away_s=AWAY_S)
@@ -127,6 +160,11 @@ class World:
         for one, copy in list(self.copies.items()):
             if self.reachable[one] and is_left_over(self.job, one, copy):
                 del self.copies[one]
+        return None
+
+    def restore(self, past: HubJob) -> None:
+        """The hub's API server has a backup's data; versions go on."""
+        self.job = replace(past, version=str(int(self.job.version) + 1))
 
     def cluster_works(self, cluster: str) -> None:
         """The cluster gives its copy a place, and starts it if it may."""
@@ -166,6 +204,33 @@ def test_no_sequence_of_events_starts_a_job_twice(events: list[tuple[Any, ...]])
         may = [one for one in world.copies.values() if one.may_start]
         assert len(may) <= 1
         assert not may or world.job.offer.fixed
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("act"), st.sampled_from(["east", "west"])),
+            st.tuples(st.just("restore"), st.integers(0, 20)),
+            st.tuples(st.just("works"), st.sampled_from(["east", "west"])),
+        ),
+        max_size=60,
+    )
+)
+def test_a_hub_that_is_restored_from_a_backup_starts_no_job_twice_while_all_clusters_answer(
+    events: list[tuple[Any, Any]],
+) -> None:
+    world = World()
+    past = [world.job]
+    for kind, what in events:
+        if kind == "act":
+            world.act(world.job, dict(world.copies), what, True)
+        elif kind == "restore":
+            world.restore(past[max(0, len(past) - 1 - what)])
+        else:
+            world.cluster_works(what)
+        past.append(world.job)
+        assert len(world.started) <= 1
 
 
 def test_the_world_of_the_property_does_start_jobs() -> None:

@@ -55,7 +55,12 @@ def managed_elsewhere(spec: Mapping[str, Any]) -> bool:
 
 
 def waits_for_hub(metadata: Mapping[str, Any]) -> bool:
-    """Whether the job is a hub's, and the hub has not fixed yet that it stays in this cluster: no run starts then."""
+    """Whether the job is a hub's, and the hub has not fixed yet that it stays in this cluster: no run starts then.
+
+    The label or the number of the offer makes it a hub's: without one of them the other still holds it.
+    """
     annotations = metadata.get("annotations") or {}
     offer = annotations.get(ANNOTATION_OFFER)
-    return LABEL_HUB in (metadata.get("labels") or {}) and (not offer or annotations.get(ANNOTATION_MAY_START) != offer)
+    if LABEL_HUB not in (metadata.get("labels") or {}) and offer is None:
+        return False
+    return not offer or annotations.get(ANNOTATION_MAY_START) != offer
