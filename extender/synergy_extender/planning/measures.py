@@ -62,7 +62,7 @@ def _measure_pairs(metrics: PlanningMetrics, jobs: Sequence[JobView]) -> None:
 def measure_uses(metrics: JobMetrics, uses: Mapping[str, TenantUse]) -> None:
     """Set the gauge of each Tenant's GPUs. Tenants beyond `MOST_TENANTS` are counted together under `OTHERS`: each
     series costs memory in Prometheus."""
-    totals = Counter[tuple[str, str, str]]()
+    totals = Counter[tuple[str, ...]]()
     for place, name in enumerate(sorted(uses)):
         use, told = uses[name], name if place < MOST_TENANTS else OTHERS
         for word in ("guaranteed", "used", "borrowed", "lent", "waiting"):

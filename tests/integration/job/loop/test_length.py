@@ -39,7 +39,7 @@ def test_epochs_are_counted_over_all_runs(leased_job: Job, lease_server: LeaseSe
     lease_server.answer = lambda report: leave_in(random.uniform(0, 0.2)) if report["step"] else go_on()
     by(leased_job, EPOCHS=4)
     for run in range(1, 30):
-        code, output = leased_job.run("--step-ms", "15", *loader, SYNERGY_RUN=str(run))
+        code, output = leased_job.run("--step-ms", "40", *loader, SYNERGY_RUN=str(run))
         assert code in (0, 75), output
         if code == 0:
             break
