@@ -34,7 +34,7 @@ def measure(declared: Declared, turns: int, processes: Mapping[str, Any]) -> Mea
     if declared.figure in PROCESSES:
         return Measured(declared, of_processes(declared.figure, processes), 1)
     if declared.figure in MEMORY:
-        return Measured(declared, memory_of(declared.figure, declared.load), 1)
+        return nearest(declared, lambda: memory_of(declared.figure, declared.load))
     case = case_of(declared.figure, declared.load)
     return nearest(declared, lambda: ratio(case, turns))
 
