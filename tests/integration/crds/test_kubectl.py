@@ -72,6 +72,7 @@ async def test_the_wide_columns_show_what_it_was_given_and_how_it_goes(
         "PARTNERS": "other",
         "RUN": "3",
         "NODES": "1",
+        "CLUSTER": "",
     }
 
 

@@ -124,11 +124,10 @@ async def test_a_higher_class_preempts_at_a_rounds_end_until_the_budget_is_spent
     status = await team.runs("low")
     await team.wants_all("again", "prio-high")
     await team.wants_all("now", "prio-now")
-    began = status["allocation"]["round"]
+    began = await team.planned_round()
 
     async def three_rounds_later() -> Json | None:
-        status = await team.status("low")
-        return status if status["allocation"]["round"] >= began + 3 else None
+        return await team.status("low") if await team.planned_round() >= began + 3 else None
 
     status = await eventually(three_rounds_later, seconds=60, what="three rounds", every=0.2)
     assert (status["phase"], status["allocation"]["state"]) == ("Running", "Granted")

@@ -66,11 +66,6 @@ class Namespace(Team):
         now = (await self.status(name))["allocation"]
         assert (now["run"], now["state"]) == (held["run"], "Granted")
 
-    async def planned_round(self) -> int:
-        """The newest round that the policy's status names."""
-        policy = await self.kube.get(SCHEDULING_POLICIES, "default")
-        return int(policy["status"]["inForce"].get("round", 0))
-
 
 def on_node() -> Json:
     """A template that admits one fake node."""

@@ -92,7 +92,7 @@ async def test_a_job_that_runs_is_shown_in_full_and_stored_as_short_as_it_was_wr
     row = found["first"]
     assert list(row) == [
         "NAME", "PHASE", "PROGRESS", "GPUS", "REASON", "QUEUE", "AGE",
-        "START", "CPU", "MEMORY", "SPEED", "PREEMPTIONS", "PARTNERS", "RUN", "NODES",
+        "START", "CPU", "MEMORY", "SPEED", "PREEMPTIONS", "PARTNERS", "RUN", "NODES", "CLUSTER",
     ]  # fmt: skip
     assert (row["PHASE"], row["PROGRESS"], row["GPUS"]) == ("Running", "409/1000", "1 V100")
     assert (row["REASON"], row["QUEUE"], row["START"], row["PARTNERS"]) == ("", "", "", "")

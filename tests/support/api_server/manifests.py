@@ -155,6 +155,7 @@ FULL_JOB: Manifest = {
         "preemption": "Signal",
         "placement": "Consolidate",
         "suspend": True,
+        "managedBy": "kube-synergy.dev/operator",
         "array": {"count": 1000, "maxParallel": 10},
         "throughput": {"regex": r"step (?P<step>\d+)"},
         "backoffLimit": 0,

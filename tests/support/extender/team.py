@@ -9,6 +9,7 @@ import synergy_devcluster
 from support.extender.world import TOLERATIONS
 from support.operator.stage import Json, Stage, template
 from support.waiting import eventually
+from synergy_kube.resources import SCHEDULING_POLICIES
 
 
 class Team(Stage):
@@ -23,6 +24,11 @@ class Team(Stage):
         """The job's status now."""
         found: Json = (await self.job(name)).get("status") or {}
         return found
+
+    async def planned_round(self) -> int:
+        """The newest round that the policy's status names."""
+        policy = await self.kube.get(SCHEDULING_POLICIES, "default")
+        return int(policy["status"]["inForce"].get("round", 0))
 
     async def runs(self, name: str, seconds: float = 60) -> Json:
         """The job's status once its workers run."""

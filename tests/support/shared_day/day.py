@@ -28,8 +28,8 @@ from synergy_simulator.inputs.traces import TraceJob
 
 Json = dict[str, Any]
 _NO_PROTECTION = {"payback": 0, "minimumRunSeconds": 0}
-_AFTER = 1.2
-"""The last job has ended so many days after the day."""
+_AFTER_S, _AFTER = 400.0, 1.2
+"""The last job has ended so long, or so many days, after the day."""
 _READY_S = 5.0
 _AGAIN_S = 0.5
 _LABEL = "tests.kube-synergy.dev/day"
@@ -111,7 +111,7 @@ async def lived(kube: KubeClient, size: Size, types_of_nodes: Mapping[str, str])
         jobs = trace(size, begin)
         await _submitted(kube, jobs, spaces, training)
         try:
-            await _all_done(training.values(), begin + size.day_s * (1 + _AFTER) - time.time())
+            await _all_done(training.values(), begin + size.day_s + max(_AFTER_S, _AFTER * size.day_s) - time.time())
         except AssertionError as error:
             raise AssertionError(f"{error}; the observer saw {len(observer.broken)} broken promises") from None
     seen = {name: one for each in training.values() for name, one in each.jobs.items()}
