@@ -17,7 +17,7 @@ from synergy_devcluster import Options, gpus
 from synergy_devcluster.gpu_plugin.shared import Preference
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
-from synergy_kube.resources import GPU_POOLS, PERSISTENT_VOLUME_CLAIMS, TRAINING_JOBS
+from synergy_kube.resources import GPU_POOLS, PERSISTENT_VOLUME_CLAIMS, SCHEDULING_POLICIES, TRAINING_JOBS
 
 pytestmark = pytest.mark.e2e
 
@@ -311,9 +311,19 @@ async def test_who_is_taken_down_by_its_partner_goes_on_and_a_pair_that_does_wor
     assert "of its speed, 99% were expected" in waits["allocation"]["reason"]
 
     # and they are not put together again
-    since = statuses["a"]["allocation"]["round"]
-    await jobs.until("one more round", lambda now: now["a"]["allocation"]["round"] > since)
+    since = await _planned_round(kube)
+
+    async def later() -> bool:
+        return await _planned_round(kube) > since
+
+    await eventually(later, seconds=120, what="one more round")
     assert (await jobs.status("b"))["phase"] == "Queued"
+
+
+async def _planned_round(kube: KubeClient) -> int:
+    """The newest round that the policy's status names."""
+    policy = await kube.get(SCHEDULING_POLICIES, "default")
+    return int(policy["status"]["inForce"].get("round", 0))
 
 
 def _measured(status: Json) -> Json | None:
