@@ -67,17 +67,23 @@ class Worker:
 
     async def _ask(self) -> None:
         while True:
-            try:
-                async with asyncio.timeout(_ANSWER_SECONDS):
-                    await self.client.page(TRAINING_JOBS, label_selector=self._selector, most=1)
-                self._answered, self._ever = time.monotonic(), True
-            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-                _LOG.warning("cluster %s: %s", self.name, error)
-            if self.reachable != self._told:
-                self._told = self.reachable
-                _LOG.info("cluster %s can %s be reached", self.name, "now" if self._told else "no longer")
-                self._on_change(None)
+            await self._ask_once()
             await asyncio.sleep(_ASK_SECONDS)
+
+    async def _ask_once(self) -> None:
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await self.client.page(TRAINING_JOBS, label_selector=self._selector, most=1)
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            _LOG.warning("cluster %s: %s", self.name, error)
+        else:
+            # others look at other times: while this answer was awaited they may have seen it silent for too long
+            self._told = self._told and self.reachable
+            self._answered, self._ever = time.monotonic(), True
+        if self.reachable != self._told:
+            self._told = self.reachable
+            _LOG.info("cluster %s can %s be reached", self.name, "now" if self._told else "no longer")
+            self._on_change(None)
 
     def _changed(self, change: Change) -> None:
         self._on_change(change.key)

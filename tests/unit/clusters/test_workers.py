@@ -2,10 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 from support.waiting import eventually
 from synergy_clusters.cluster_set import ClusterSet
+from synergy_clusters.views import Key
+from synergy_clusters.worker import SILENT_SECONDS, Worker
 from synergy_clusters.workers import Workers
+from synergy_kube import KubeClient
 
 KUBECONFIG = """
 apiVersion: v1
@@ -36,6 +40,27 @@ async def test_a_cluster_is_missing_since_the_start_or_since_its_kubeconfig_went
     finally:
         task.cancel()
         await asyncio.wait({task})
+
+
+class Answers:
+    """A worker cluster's API server that answers each time."""
+
+    async def page(self, *_: object, **__: object) -> None:
+        return None
+
+
+async def test_a_cluster_that_was_silent_only_between_two_looks_is_told_to_be_back() -> None:
+    told: list[Key | None] = []
+    worker = Worker("east", cast(KubeClient, Answers()), "hub", told.append)
+    worker._copies.synced.set()
+    await worker._ask_once()
+    assert (worker.reachable, told) == (True, [None])
+    await worker._ask_once()
+    assert told == [None], "nothing new"
+    worker._answered -= SILENT_SECONDS
+    assert not worker.reachable, "whoever looks now says that it is away"
+    await worker._ask_once()
+    assert (worker.reachable, told) == (True, [None, None])
 
 
 async def _there(workers: Workers) -> bool:
