@@ -27,7 +27,7 @@ _MOST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A job that is to be offered. `but` are the clusters that refused it, with the reason."""
+    """A job to offer. `but` has the clusters that refused it, each with its reason."""
 
     key: Key
     job: HubJob

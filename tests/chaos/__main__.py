@@ -7,7 +7,7 @@ import logging
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from chaos.report import Report
 from chaos.run import chaos
 from chaos.stage import stage
 from chaos.workload import FAKE_NODES
+from support.arguments import at_least
 from synergy_kube import KubeClient
 
 _REPOSITORY = Path(__file__).parents[2]
@@ -64,20 +65,11 @@ async def _told_to_stop(work: Coroutine[Any, Any, Report]) -> Report:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--faults", type=_at_least(0), default=200)
-    parser.add_argument("--jobs", type=_at_least(1), default=100)
+    parser.add_argument("--faults", type=at_least(0), default=200)
+    parser.add_argument("--jobs", type=at_least(1), default=100)
     parser.add_argument("--report", type=_new_file, help="where the report goes, as JSON")
     parser.add_argument("--folder", type=Path, help="an empty folder for logs and keys")
     return parser.parse_args()
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r}: write a whole number of {least} or more")
-        return int(text)
-
-    return number
 
 
 def _new_file(text: str) -> Path:

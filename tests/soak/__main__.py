@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from soak.report import good
 from soak.run import soak
 from soak.size import Size
 from soak.stage import fake_nodes
+from support.arguments import at_least
 from synergy_kube import KubeClient
 
 _STARTING_S = 300.0
@@ -80,23 +81,14 @@ async def _bounded(work: Coroutine[Any, Any, Any], size: Size) -> Any:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
-    parser.add_argument("--gpus", type=_at_least(8), default=10_000)
-    parser.add_argument("--minutes", type=_at_least(1), default=60)
+    parser.add_argument("--gpus", type=at_least(8), default=10_000)
+    parser.add_argument("--minutes", type=at_least(1), default=60)
     parser.add_argument("--load", type=_share, default=0.9, help="share of the GPUs that unfinished jobs ask for")
-    parser.add_argument("--life-seconds", type=_at_least(1), default=0, help="mean seconds of a job's training")
-    parser.add_argument("--seed", type=_at_least(0), default=1)
+    parser.add_argument("--life-seconds", type=at_least(1), default=0, help="mean seconds of a job's training")
+    parser.add_argument("--seed", type=at_least(0), default=1)
     parser.add_argument("--out", type=Path, default=Path("soak"), help="where soak.json and soak.md go")
     parser.add_argument("--logs", type=Path, help="an empty folder for logs and keys")
     return parser.parse_args()
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r}: write a whole number of {least} or more")
-        return int(text)
-
-    return number
 
 
 def _share(text: str) -> float:
