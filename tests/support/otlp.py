@@ -18,7 +18,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 @dataclass(frozen=True)
 class ReceivedSpan:
-    """One span. `parent` is the identity of the span around it, empty for the first of a trace."""
+    """One span. `parent` is the identity of the span around it, empty for the first of a trace. `error` is the text
+    of what it raised, empty for none."""
 
     service: str
     name: str
@@ -26,7 +27,7 @@ class ReceivedSpan:
     parent: bytes
     attributes: Mapping[str, Any]
     seconds: float
-    failed: bool
+    error: str
 
 
 @dataclass
@@ -53,10 +54,10 @@ class Receiver:
             for scope in group.scope_spans:
                 for span in scope.spans:
                     seconds = (span.end_time_unix_nano - span.start_time_unix_nano) / 1e9
-                    failed = span.status.code == Status.STATUS_CODE_ERROR
+                    error = span.status.message if span.status.code == Status.STATUS_CODE_ERROR else ""
                     attributes = _values(span.attributes)
                     self.spans.append(
-                        ReceivedSpan(service, span.name, span.span_id, span.parent_span_id, attributes, seconds, failed)
+                        ReceivedSpan(service, span.name, span.span_id, span.parent_span_id, attributes, seconds, error)
                     )
 
 

@@ -39,6 +39,8 @@ async def test_the_spans_of_a_job_that_starts(
                 return {span.name for span in found.spans} >= OF_EXTENDER | OF_OPERATOR
 
             await eventually(all_there, seconds=30, what="spans of each kind")
+            # before the end: a replica that stops gives the lead away first, which a pass may be told by an error
+            assert not [span.error for span in found.named("pass") if span.error]
         sent = {(span.service, span.name) for span in found.spans}
         assert sent >= {("kube-synergy-extender", name) for name in OF_EXTENDER}
         assert sent >= {("kube-synergy-operator", name) for name in OF_OPERATOR}
@@ -46,4 +48,3 @@ async def test_the_spans_of_a_job_that_starts(
         assert {found.parent_of(span) for span in found.named("act")} == {"reconcile"}
         assert {span.attributes["job"] for span in found.named("reconcile")} >= {"traced"}
         assert {span.attributes["namespace"] for span in found.named("bind")} == {namespace}
-        assert not [span for span in found.named("pass") if span.failed]

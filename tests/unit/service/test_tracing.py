@@ -37,7 +37,7 @@ def test_a_receiver_gets_spans_with_their_parts() -> None:
         assert plan.attributes == {"mode": "round", "jobs": 3}
         assert plan.seconds >= 0.01
         assert [found.parent_of(one) for one in (plan, write, whole)] == ["pass", "pass", ""]
-        assert [one.failed for one in (plan, write, whole)] == [False, True, False]
+        assert [one.error for one in (plan, write, whole)] == ["", "RuntimeError: refused", ""]
         assert {one.service for one in found.spans} == {"some-program"}
 
 

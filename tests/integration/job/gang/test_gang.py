@@ -57,7 +57,8 @@ def test_all_leave_after_the_same_step_at_their_own_pace(
 
 
 def test_a_gang_makes_exactly_its_steps_over_many_runs(leased_gang: Job, lease_server: LeaseServer) -> None:
-    lease_server.answer = lambda report: leave_in(random.uniform(0, 0.3))
+    # a run of 30 steps takes three times as long: one run or two are never enough for all 60
+    lease_server.answer = lambda report: leave_in(random.uniform(0, 0.1))
     for run in range(1, 40):
         processes = start(leased_gang, "--shared", "--step-ms", "5", "--jitter-ms", "10", SYNERGY_RUN=str(run))
         codes = end(leased_gang, processes)
