@@ -160,6 +160,12 @@ class TrainingJobSpec(ApiModel):
             raise ValueError(ONE_END)
         return self
 
+    @property
+    def has_gang(self) -> bool:
+        """True if the job may run as several processes. Under torchrun that is one process for each GPU, even in a
+        single pod."""
+        return self.gpus > 1
+
 
 class ProfileStatus(ApiModel):
     """The state of the job's profile. Owned by the operator."""

@@ -40,7 +40,7 @@ class NamespaceQuotas:
 
     def draws(self, job: JobView, *, profile: bool) -> tuple[core.QuotaDraw, ...]:
         """What a run of the job counts with beside its share of its nodes."""
-        made = OF_JOBS if profile else frozenset() if job.key in self._state.services else OF_SERVICES
+        made = OF_JOBS if profile else OF_SERVICES if self._needs_service(job) else frozenset()
         found = []
         for quota in self._of.get(job.key.namespace, ()):
             if not quota.counts(job.scoped, self._state.priority_class):
@@ -106,6 +106,9 @@ class NamespaceQuotas:
             whole = amounts_of_share(share)
             amounts.append((share.resource or self._resource.get(share.node, ""), whole))
         return self._uses(job, amounts, pods, profile=profile)
+
+    def _needs_service(self, job: JobView) -> bool:
+        return job.spec.has_gang and job.key not in self._state.services
 
     def _of_pod(self, pod: PodView, node: str) -> tuple[str, Amounts]:
         return self._resource.get(node, ""), pod.requests

@@ -18,6 +18,8 @@ from synergy_operator.views.settings import WorkerSettings
 
 MASTER_PORT: Final = 29500
 PEER_PORT: Final = 29499
+LOOPBACK: Final = "127.0.0.1"
+"""Where rank 0 is, for a process that is alone."""
 
 _TOKEN_VOLUME: Final = "kube-synergy-token"  # noqa: S105 - a volume's name, not a secret
 _TOKEN_FOLDER: Final = "/var/run/secrets/kube-synergy"  # noqa: S105 - a path, not a secret
@@ -90,13 +92,13 @@ def worker_pod(
     }
     additions = Additions(
         env=_environment(job, spec, run, worker, size=size, settings=settings),
-        volumes=[_token_volume(names.gang_secret_name(job.name, job.uid) if has_gang(spec) else "")],
+        volumes=[_token_volume(names.gang_secret_name(job.name, job.uid) if spec.has_gang else "")],
         mounts=[{"name": _TOKEN_VOLUME, "mountPath": _TOKEN_FOLDER, "readOnly": True}],
         command=report_command(spec, worker.rank),
         claim=worker.name,
         fields={
             "hostname": worker.name,
-            "subdomain": names.service_name(job.name),
+            **({"subdomain": names.service_name(job.name)} if spec.has_gang else {}),
             "schedulingGates": [*(spec.template["spec"].get("schedulingGates") or []), {"name": names.GATE}],
         },
         most_grace_seconds=most_grace_seconds,
@@ -113,7 +115,7 @@ def worker_pod(
 
 
 def headless_service(job: JobView) -> Manifest:
-    """The headless Service that gives the workers their names. Peers must resolve before they are ready."""
+    """The headless Service that gives the workers of a gang their names. Peers must resolve before they are ready."""
     ports = {"rendezvous": MASTER_PORT, "peer": PEER_PORT}
     return {
         "metadata": {
@@ -129,12 +131,6 @@ def headless_service(job: JobView) -> Manifest:
             "ports": [{"name": name, "port": port, "protocol": "TCP"} for name, port in ports.items()],
         },
     }
-
-
-def has_gang(spec: TrainingJobSpec) -> bool:
-    """True if a job may run as several processes. Under torchrun that is one process for each GPU, even in a single
-    pod."""
-    return spec.gpus > 1
 
 
 def gang_secret(job: JobView) -> Manifest:
@@ -200,7 +196,7 @@ def workers_by_rank(gang: Iterable[GangWorker]) -> dict[int, GangWorker]:
 def _environment(
     job: JobView, spec: TrainingJobSpec, run: int, worker: GangWorker, *, size: int, settings: WorkerSettings
 ) -> dict[str, str]:
-    address = names.master_address(job.name, job.namespace, run)
+    address = names.master_address(job.name, job.namespace, run) if spec.has_gang else LOOPBACK
     return {
         **rendezvous(address, worker.rank, size, worker.share.gpus),
         **identity(job, spec, run),
@@ -208,7 +204,7 @@ def _environment(
         "SYNERGY_TOKEN_FILE": f"{_TOKEN_FOLDER}/token",
         "SYNERGY_CA_CERT": settings.ca_cert,
         "SYNERGY_PEER_PORT": str(PEER_PORT),
-        **({"SYNERGY_GANG_KEY_FILE": f"{_TOKEN_FOLDER}/{GANG_KEY}"} if has_gang(spec) else {}),
+        **({"SYNERGY_GANG_KEY_FILE": f"{_TOKEN_FOLDER}/{GANG_KEY}"} if spec.has_gang else {}),
         "SYNERGY_FENCE_SECONDS": str(settings.fence_seconds),
         **cache_environment(job, spec, worker.share),
     }

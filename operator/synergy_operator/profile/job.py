@@ -6,7 +6,7 @@ from typing import Final
 from synergy_api import names
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
-from synergy_operator.pods.gang import identity, rendezvous
+from synergy_operator.pods.gang import LOOPBACK, identity, rendezvous
 from synergy_operator.pods.template import Additions, PodShare, owner_reference, pod_metadata, pod_spec
 from synergy_operator.pods.throughput import regex_option
 from synergy_operator.profile.fingerprint import fingerprint
@@ -97,7 +97,7 @@ def profile_job(
     counters = _counter_environment(settings) if counted and profile.counters == "Auto" else {}
     additions = Additions(
         env={
-            **rendezvous("127.0.0.1", 0, 1, share.gpus),
+            **rendezvous(LOOPBACK, 0, 1, share.gpus),
             **identity(job, spec, run),
             **_storage_environment(target),
             **counters,

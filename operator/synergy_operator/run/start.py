@@ -9,7 +9,7 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_operator.actions import Action, CreatePod, EnsureClaim, EnsureGangKey, EnsureService, UngatePod
 from synergy_operator.conditions import no
 from synergy_operator.pods.claim import claim
-from synergy_operator.pods.gang import gang_secret, has_gang, headless_service, worker_pod
+from synergy_operator.pods.gang import gang_secret, headless_service, worker_pod
 from synergy_operator.pods.share import too_small
 from synergy_operator.run.open_run import OpenRun
 from synergy_operator.run.start_blocker import start_blocker
@@ -42,10 +42,10 @@ def start(run: OpenRun) -> RunStep:
         worker_pod(job, run.spec, run.number, worker, size=size, settings=settings, most_grace_seconds=most)
         for worker in missing
     )
-    key = (EnsureGangKey(gang_secret(job)),) if has_gang(run.spec) else ()
+    # a Service and its endpoints are five writes of the control plane, which a single process has no use for
+    of_gang = (EnsureService(headless_service(job)), EnsureGangKey(gang_secret(job))) if run.spec.has_gang else ()
     before: tuple[Action, ...] = (
-        EnsureService(headless_service(job)),
-        *key,
+        *of_gang,
         *(CreatePod(run.number, pod) for pod in pods),
     )
     return RunStep("Starting", run.service, no(starting(run)), before=before, unwritten=True)

@@ -136,10 +136,10 @@ async def test_a_quota_on_services_gives_the_run_back_in_the_quota_s_words_and_i
 ) -> None:
     await no_services(stage)
     before = await operator.metrics()
-    await stage.submit()
+    await stage.submit(gpus=2)
     await stage.phase("Queued")
     for number in (1, 2):
-        await stage.grant((NODES[0], 1, 3000, 8), run=number)
+        await stage.grant((NODES[0], 2, 6000, 16), run=number)
         status = await given_back(stage, number)
         running = condition(status, "Running")
         assert running["reason"] == "ServiceRefused"
@@ -164,16 +164,16 @@ async def test_a_quota_on_services_gives_the_run_back_in_the_quota_s_words_and_i
 async def test_a_service_of_somebody_else_is_left_as_it_is_and_the_run_is_given_back(stage: Stage) -> None:
     theirs = {"clusterIP": "None", "selector": {"app": "shop"}, "ports": [{"name": "http", "port": 80}]}
     made = await stage.kube.create(SERVICES, {"metadata": {"name": "tj-job"}, "spec": theirs}, stage.namespace)
-    await stage.submit()
+    await stage.submit(gpus=2)
     await stage.phase("Queued")
-    await stage.grant((NODES[0], 1, 3000, 8))
+    await stage.grant((NODES[0], 2, 6000, 16))
     running = condition(await given_back(stage), "Running")
     assert running["reason"] == "ServiceRefused"
     assert 'services "tj-job" already exists and is not of TrainingJob job' in running["message"]
     now = await stage.kube.get(SERVICES, "tj-job", stage.namespace)
     assert now["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
     await stage.kube.delete(SERVICES, "tj-job", stage.namespace)
-    await stage.grant((NODES[0], 1, 3000, 8), run=2)
+    await stage.grant((NODES[0], 2, 6000, 16), run=2)
     await stage.bind(1, run=2)
     await stage.phase("Running")
 
@@ -191,9 +191,9 @@ async def test_a_policy_that_denies_the_fall_of_gates_gives_the_run_back_in_its_
 
 async def test_a_run_that_was_revoked_before_its_service_was_allowed_ends(stage: Stage) -> None:
     await no_services(stage)
-    await stage.submit()
+    await stage.submit(gpus=2)
     await stage.phase("Queued")
-    allocation = await stage.grant((NODES[0], 1, 3000, 8), state="Revoked", reason="PodsNotStarted: run 1 was late")
+    allocation = await stage.grant((NODES[0], 2, 6000, 16), state="Revoked", reason="PodsNotStarted: run 1 was late")
     assert allocation.run == 1
     assert condition(await given_back(stage), "Running")["reason"] == "PodsNotStarted"
 

@@ -15,13 +15,15 @@ from synergy_cli.bench.e2e.aims import aims
 from synergy_cli.bench.e2e.load import GPUS_PER_NODE
 from synergy_cli.bench.e2e.machine import machine
 from synergy_cli.bench.e2e.run import Sizes, measure
-from synergy_cli.bench.e2e.table import reconcile_text, text
+from synergy_cli.bench.e2e.table import text
+from synergy_cli.bench.e2e.table_of_stages import reconcile_text, starts_text
 from synergy_devcluster import DevclusterError, FakeNodes, Options
 from synergy_devcluster.run_with import at_hand
 from synergy_kube import KubeClient
 from synergy_kube.resources import DEPLOYMENTS
 
 _NEEDS = {"kopf": "operator", "uvicorn": "extender"}
+_TEXTS = {"all": text, "reconcile": reconcile_text, "starts": starts_text}
 
 
 @click.command("e2e")
@@ -50,8 +52,9 @@ _NEEDS = {"kopf": "operator", "uvicorn": "extender"}
     "--stage",
     default="all",
     show_default=True,
-    type=click.Choice(["all", "reconcile"]),
-    help="Measure everything, or one stage alone: jobs reconciled once, by turns with the references.",
+    type=click.Choice(["all", "reconcile", "starts"]),
+    help="Measure everything, or one stage alone by turns with its references: jobs reconciled once, or jobs from "
+    "creation to Running.",
 )
 @click.option(
     "--logs", type=click.Path(path_type=Path, file_okay=False), help="Keep the logs of the processes in this folder."
@@ -72,8 +75,7 @@ def e2e(*, jobs: int, pods: int, repeats: int, stage: str, logs: Path | None, as
     report = {"benchmark": "e2e", "machine": size, **figures}
     if stage == "all":
         report["aims"] = aims(report)
-    shown = text(report) if stage == "all" else reconcile_text(report)
-    click.echo(json.dumps(report) if as_json else shown)
+    click.echo(json.dumps(report) if as_json else _TEXTS[stage](report))
 
 
 def _on_a_cluster(sizes: Sizes, stage: str, logs: Path | None) -> dict[str, Any]:

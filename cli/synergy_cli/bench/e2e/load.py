@@ -123,13 +123,13 @@ async def seen_namespace(kube: KubeClient, name: str) -> AsyncIterator[Seen]:
 
 async def apply_jobs(kube: KubeClient, namespace: str, names: Iterable[str]) -> None:
     """Create a job for each name, some at a time."""
-    await _some_at_a_time(partial(kube.create, TRAINING_JOBS, training_job(name), namespace) for name in names)
+    await some_at_a_time(partial(kube.create, TRAINING_JOBS, training_job(name), namespace) for name in names)
 
 
 async def delete_jobs(kube: KubeClient, seen: Seen, names: Iterable[str]) -> None:
     """Delete these jobs and wait until they and their pods are gone."""
     gone = list(names)
-    await _some_at_a_time(partial(kube.delete, TRAINING_JOBS, name, seen.namespace) for name in gone)
+    await some_at_a_time(partial(kube.delete, TRAINING_JOBS, name, seen.namespace) for name in gone)
     keys = {(seen.namespace, name) for name in gone}
 
     def away() -> bool:
@@ -138,12 +138,21 @@ async def delete_jobs(kube: KubeClient, seen: Seen, names: Iterable[str]) -> Non
     await seen.until("deleted jobs to be gone", away, 60 + len(gone) * 0.1)
 
 
+async def delete_pods(kube: KubeClient, seen: Seen, names: Iterable[str]) -> None:
+    """Delete these pods and wait until they are gone."""
+    gone = list(names)
+    await some_at_a_time(partial(kube.delete, PODS, name, seen.namespace, grace_seconds=0) for name in gone)
+    keys = {(seen.namespace, name) for name in gone}
+    await seen.until("deleted pods to be gone", lambda: not keys & seen.pods.items.keys(), 60 + len(gone) * 0.1)
+
+
 def phase_of(job: Mapping[str, Any]) -> str:
     """The job's phase; empty before the operator has seen it."""
     return str((job.get("status") or {}).get("phase") or "")
 
 
-async def _some_at_a_time(calls: Iterable[Callable[[], Awaitable[object]]]) -> None:
+async def some_at_a_time(calls: Iterable[Callable[[], Awaitable[object]]]) -> None:
+    """Make the calls, each again if a busy API server does not answer in time."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def one(call: Callable[[], Awaitable[object]]) -> None:

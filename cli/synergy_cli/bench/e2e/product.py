@@ -142,6 +142,10 @@ class Product:
         await program.start()
         return program
 
+    def components(self) -> list[str]:
+        """Names of the devcluster's components that run."""
+        return [component.name for component in self.cluster.components() if component.process is not None]
+
     def cpu_seconds(self, component: str) -> float:
         """Processor seconds that a component of the devcluster has used."""
         process = self.cluster.component(component).process

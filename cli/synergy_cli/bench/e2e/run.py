@@ -17,6 +17,7 @@ from synergy_cli.bench.e2e.stages.filtering import Caller, Filtering, filter_bod
 from synergy_cli.bench.e2e.stages.handover import HandOver, leader, measure_hand_over, service
 from synergy_cli.bench.e2e.stages.reconcile import compare_reconciles, measure_bare_reconcile, measure_reconcile
 from synergy_cli.bench.e2e.stages.scale import PLAN_SECONDS, ROUNDS, measure_round, measure_scale
+from synergy_cli.bench.e2e.stages.starts import compare_starts
 from synergy_devcluster import Cluster
 from synergy_extender.rounds import Rounds
 from synergy_kube import KubeClient
@@ -69,7 +70,8 @@ async def measure(
         await product.install(_POLICY)
         await product.start_operator()
         run = _Run(product, kube, sizes, tell)
-        return await (run.reconcile() if stage == "reconcile" else run.all())
+        stages = {"all": run.all, "reconcile": run.reconcile, "starts": run.starts}
+        return await stages[stage]()
     finally:
         await product.close()
         await kube.delete(NAMESPACES, _OWN)
@@ -110,6 +112,15 @@ class _Run:
                 self._product, self._kube, seen, names, turns=self._sizes.turns, tell=self._tell
             )
         return {"sizes": asdict(self._sizes), "reconcile": found}
+
+    async def starts(self) -> dict[str, Any]:
+        """Jobs from creation to Running, beside their references."""
+        names = [f"job-{index:05}" for index in range(self._sizes.jobs)]
+        async with seen_namespace(self._kube, "bench-starts") as seen:
+            found = await compare_starts(
+                self._product, self._kube, seen, names, turns=self._sizes.turns, tell=self._tell
+            )
+        return {"sizes": asdict(self._sizes), "starts": found}
 
     async def _small(self, extender: Replica) -> list[dict[str, Any]]:
         scheduler = await self._product.start_scheduler("scheduler", extender.address)
@@ -164,6 +175,7 @@ class _Run:
         _, pod = next(iter(seen.pods.items))
         body = await filter_body(self._kube, seen.namespace, pod, _NAMES)
         caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
+        await caller.ready()
         quiet = summary(await caller.calls(_CALLS), _NAMES)
         bare = await self._bare_filter(body)
         planning, round_ms = await self._while_planning(extender, body)
@@ -185,14 +197,17 @@ class _Run:
     async def _bare_filter(self, body: bytes) -> Filtering:
         """The same calls to the reference, which does nothing else."""
         async with self._product.bare_extender("bare-extender-filter") as address:
-            return summary(await Caller(self._product, address, body, every_s=_EVERY_SECONDS).calls(_CALLS), _NAMES)
+            caller = Caller(self._product, address, body, every_s=_EVERY_SECONDS)
+            await caller.ready()
+            return summary(await caller.calls(_CALLS), _NAMES)
 
     async def _while_planning(self, extender: Replica, body: bytes) -> tuple[Filtering, float | None]:
         """Calls while a round is planned and written."""
         rounds = Rounds(_ROUND_SECONDS)
+        caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
+        await caller.ready()
         await asyncio.sleep(rounds.plan_time(rounds.due(time.time()) + 1) - time.time() - _BEFORE_SECONDS)
         before = await extender.metrics()
-        caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
         calls = caller.start()
 
         async def planned() -> bool:

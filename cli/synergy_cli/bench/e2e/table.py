@@ -1,12 +1,9 @@
 """The report as text. Pure."""
 
-from collections.abc import Iterable, Mapping
-from statistics import median
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 from synergy_cli.text_table import text_table
-
-_PARTS: Final = ("operator", "kube-apiserver", "etcd")
 
 
 def text(report: Mapping[str, Any]) -> str:
@@ -66,42 +63,15 @@ def text(report: Mapping[str, Any]) -> str:
         f"filter p50 {binding['filter_p50_ms']:.2f} ms, p99 {binding['filter_p99_ms']:.2f} ms, "
         f"bind p50 {binding['bind_p50_ms']:.1f} ms, p99 {binding['bind_p99_ms']:.1f} ms"
     )
-    return "\n\n".join((_head(report["machine"]), aims, references, scales, in_round, verbs))
+    return "\n\n".join((head(report["machine"]), aims, references, scales, in_round, verbs))
 
 
-def reconcile_text(report: Mapping[str, Any]) -> str:
-    """The operator beside its references: medians of the turns."""
-    found = report["reconcile"]
-    rows = [
-        (
-            name,
-            _median(one["reconciled_s"] for one in found[key]),
-            *(_median(one["cpu_ms"][part] for one in found[key]) for part in _PARTS),
-            _median(one["operator_mb"] for one in found[key]),
-        )
-        for key, name in (
-            ("operator", "the operator"),
-            ("bare_handler", "a bare kopf handler"),
-            ("writer", "a client that writes the same"),
-        )
-    ]
-    columns = ("by", "reconciled once s", *(f"{part} cpu ms/job" for part in _PARTS), "memory MB")
-    ratios = (
-        f"{report['sizes']['jobs']} jobs: the operator takes {found['ratio_to_bare_handler']:.2f} of the time of a "
-        f"bare handler, {found['ratio_to_writer']:.2f} of that of a client that writes the same"
-    )
-    return "\n\n".join((_head(report["machine"]), text_table(columns, rows), ratios))
-
-
-def _head(machine: Mapping[str, Any]) -> str:
+def head(machine: Mapping[str, Any]) -> str:
+    """The machine in one line."""
     return (
         f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']:.0f} GiB, "
         f"Kubernetes {machine['kubernetes']}, Python {machine['python']}"
     )
-
-
-def _median(figures: Iterable[float]) -> str:
-    return f"{median(figures):.1f}"
 
 
 def _shown(value: float | None) -> str:

@@ -7,7 +7,7 @@ from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
-from synergy_operator.pods.gang import identity, rendezvous
+from synergy_operator.pods.gang import LOOPBACK, identity, rendezvous
 from synergy_operator.pods.template import Additions, PodShare, owner_reference, pod_metadata, pod_spec
 from synergy_operator.pods.throughput import regex_option
 from synergy_operator.profile.job import KEEP_SECONDS, START_SECONDS, fitting_name
@@ -63,7 +63,7 @@ def pair_jobs(
         }
         words = [word for option, value in options.items() for word in (option, str(value))]
         additions = Additions(
-            env={**rendezvous("127.0.0.1", 0, 1, 1), **identity(view, its_spec, run)},
+            env={**rendezvous(LOOPBACK, 0, 1, 1), **identity(view, its_spec, run)},
             command=["python3", "-m", "synergy_profiler", *words, *regex_option(its_spec), "--"],
             most_grace_seconds=most_grace_seconds,
         )

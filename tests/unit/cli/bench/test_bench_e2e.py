@@ -14,7 +14,8 @@ from synergy_cli.bench.e2e.percentiles import Histogram, counter, histogram, per
 from synergy_cli.bench.e2e.run import Sizes
 from synergy_cli.bench.e2e.stages.handover import leader_of
 from synergy_cli.bench.e2e.stages.reconcile import Reconciled, ratio
-from synergy_cli.bench.e2e.table import reconcile_text, text
+from synergy_cli.bench.e2e.table import text
+from synergy_cli.bench.e2e.table_of_stages import reconcile_text
 from synergy_cli.main import main
 
 FILTERING = {"names": 1000, "calls": 10, "p50_ms": 0.5, "p99_ms": 1.5, "slowest_ms": 1.9}

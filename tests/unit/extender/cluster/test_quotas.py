@@ -108,6 +108,17 @@ def test_what_scopes_go_by_is_read_from_the_template() -> None:
     assert pod_scopes({"containers": 7, "affinity": "odd"}) == PodScopes()
 
 
+def test_a_job_of_one_gpu_has_no_service_to_count() -> None:
+    state = with_quotas(
+        cluster([node_object("n1")], [job("one", gpus=1), job("two", gpus=2)], []), quota({"services": "9"}, {})
+    )
+    snapshot = build_snapshot(state, mode="round", now=NOW, round_s=20).snapshot
+    assert {one.name: dict(one.quotas[0].once) for one in snapshot.jobs} == {
+        "team/one": {},
+        "team/two": {"services": 1},
+    }
+
+
 def test_a_plan_counts_with_what_others_hold_and_not_with_what_its_running_jobs_do() -> None:
     running = job(
         "r", gpus=2, status={"phase": "Running", "allocation": allocation(share("n1", gpus=2), admitted=True)}

@@ -86,9 +86,9 @@ class Edge:
 
 
 def granted() -> World:
-    world = World()
+    world = World(gpus=2)
     world.settle()
-    world.grant()
+    world.grant(("n1", 2, 6000, 16))
     return world
 
 

@@ -33,11 +33,16 @@ def test_all_pods_are_made_before_any_gate_falls() -> None:
     assert all(not pod["spec"]["schedulingGates"] for pod in world.pods.values())
 
 
-def test_a_job_of_one_worker_needs_no_key() -> None:
+def test_a_job_of_one_gpu_needs_no_key_and_no_service() -> None:
     world = World()
     world.settle()
     world.grant()
-    assert EnsureGangKey not in [type(action) for action in world.step().todo]
+    assert {type(action) for action in world.step().todo}.isdisjoint({EnsureGangKey, EnsureService})
+    world.settle()
+    (pod,) = world.pods.values()
+    assert "subdomain" not in pod["spec"]
+    env = {entry["name"]: entry.get("value") for entry in pod["spec"]["containers"][0]["env"]}
+    assert (env["MASTER_ADDR"], env["PET_MASTER_ADDR"]) == ("127.0.0.1", "127.0.0.1")
 
 
 def test_no_gate_falls_before_the_run_is_recorded() -> None:

@@ -53,20 +53,24 @@ class Caller:
         server = Server(host, int(port), *files)
         self._process = context.Process(target=_call, args=(theirs, server, body, every_s), daemon=True)
 
+    async def ready(self) -> None:
+        """Start the process and wait until it is connected."""
+        self._process.start()
+        await asyncio.to_thread(self._pipe.recv)
+
     async def calls(self, count: int) -> list[float]:
-        """Seconds of so many calls."""
-        return await self._run(count)
+        """Seconds of so many calls, once it is ready."""
+        return await self._called(count)
 
     def start(self) -> "asyncio.Task[list[float]]":
-        """Call until `stop`."""
-        return asyncio.create_task(self._run(None))
+        """Call until `stop`, once it is ready."""
+        return asyncio.create_task(self._called(None))
 
     def stop(self) -> None:
         """No further calls."""
         self._pipe.send(None)
 
-    async def _run(self, count: int | None) -> list[float]:
-        self._process.start()
+    async def _called(self, count: int | None) -> list[float]:
         self._pipe.send(count)
         found = await asyncio.to_thread(self._pipe.recv)
         self._process.join()
@@ -79,6 +83,8 @@ def _call(pipe: Connection, server: Server, body: bytes, every_s: float) -> None
     tls = ssl.create_default_context(cafile=server.authority)
     tls.load_cert_chain(server.certificate, server.key)
     connection = http.client.HTTPSConnection(server.host, server.port, context=tls, timeout=30)
+    connection.connect()
+    pipe.send(None)
     count = pipe.recv()
     seconds: list[float] = []
     while len(seconds) < count if count is not None else not pipe.poll():
