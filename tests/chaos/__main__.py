@@ -16,7 +16,7 @@ import synergy_devcluster
 from chaos.report import Report
 from chaos.run import chaos
 from chaos.stage import stage
-from chaos.workload import FAKE_NODES
+from chaos.workload import fake_nodes
 from support.arguments import at_least
 from synergy_kube import KubeClient
 
@@ -29,7 +29,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     logging.getLogger("synergy_kube").setLevel(logging.ERROR)
     logging.getLogger("synergy_job").setLevel(logging.ERROR)
-    options = synergy_devcluster.Options(fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
+    options = synergy_devcluster.Options(fake_nodes=synergy_devcluster.parse_fake_nodes(fake_nodes(arguments.jobs)))
     counts = {"seed": arguments.seed, "faults": arguments.faults, "jobs": arguments.jobs}
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="chaos-"))
     try:

@@ -9,8 +9,11 @@ import pytest_asyncio
 
 import synergy_devcluster
 from chaos.stage import Stage, stage
-from chaos.workload import FAKE_NODES
+from chaos.workload import fake_nodes
 from synergy_kube import KubeClient
+
+
+_JOBS = 100
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +25,7 @@ def told(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.fixture(scope="session")
 def devcluster() -> Iterator[synergy_devcluster.Cluster]:
     """Up for these tests, which kill it and cut it off; one that is there already is not theirs."""
-    options = synergy_devcluster.Options(fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
+    options = synergy_devcluster.Options(fake_nodes=synergy_devcluster.parse_fake_nodes(fake_nodes(_JOBS)))
     with synergy_devcluster.alone(options, report=print) as cluster:
         yield cluster
 

@@ -1,5 +1,6 @@
 """The jobs of a run, from its seed alone."""
 
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +9,8 @@ from typing import Any
 from support.extender.world import TOLERATIONS
 from support.on_cluster.jobs import GIB, matrix
 
-FAKE_NODES = "V100=8x4,T4=8x4"
-"""64 GPUs on 16 nodes: a job of 8 GPUs is a gang on two nodes at least."""
+_LEAST_NODES = 8
+_JOBS_PER_NODE = 12.5
 GPU_TYPES = ("Tesla-V100-SXM2-16GB", "Tesla-T4")
 _SIZES = [1] * 9 + [2] * 4 + [3] * 1 + [4] * 4 + [8] * 3
 MOST_STEPS = 400
@@ -41,6 +42,13 @@ class Neighbour:
 
     at: float
     manifest: Mapping[str, Any]
+
+
+def fake_nodes(jobs: int) -> str:
+    """Nodes of two GPU types for so many jobs: for 100 jobs, 64 GPUs on 16 nodes. A job of 8 GPUs is a gang on two nodes
+    at least."""
+    nodes = max(_LEAST_NODES, math.ceil(jobs / _JOBS_PER_NODE))
+    return f"V100={nodes}x4,T4={nodes}x4"
 
 
 def neighbours(seed: int, count: int, seconds: float) -> list[Neighbour]:
