@@ -12,7 +12,6 @@ from chaos.stage import Stage, stage
 from chaos.workload import fake_nodes
 from synergy_kube import KubeClient
 
-
 _JOBS = 100
 
 

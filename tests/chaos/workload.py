@@ -45,7 +45,7 @@ class Neighbour:
 
 
 def fake_nodes(jobs: int) -> str:
-    """Nodes of two GPU types for so many jobs: for 100 jobs, 64 GPUs on 16 nodes. A job of 8 GPUs is a gang on two nodes
+    """Nodes of two GPU types for so many jobs: 64 GPUs on 16 nodes for 100. A job of 8 GPUs is a gang on two nodes
     at least."""
     nodes = max(_LEAST_NODES, math.ceil(jobs / _JOBS_PER_NODE))
     return f"V100={nodes}x4,T4={nodes}x4"

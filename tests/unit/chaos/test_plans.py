@@ -4,8 +4,8 @@ import pytest
 
 from chaos.faults.draw import KINDS, schedule
 from chaos.workload import fake_nodes, workload
-from synergy_devcluster import parse_fake_nodes
 from synergy_api.resources.training_job import TrainingJobSpec
+from synergy_devcluster import parse_fake_nodes
 
 
 def test_the_same_seed_is_the_same_run() -> None:
@@ -37,4 +37,4 @@ def test_every_job_is_one_that_the_api_takes(seed: int) -> None:
 
 @pytest.mark.parametrize(("jobs", "gpus"), [(1, 64), (100, 64), (101, 72), (2000, 1280)])
 def test_the_cluster_grows_with_the_jobs(jobs: int, gpus: int) -> None:
-    assert sum(group.count * group.gpus for group in parse_fake_nodes(fake_nodes(jobs))) == gpus
+    assert sum(group.nodes * group.gpus for group in parse_fake_nodes(fake_nodes(jobs))) == gpus
