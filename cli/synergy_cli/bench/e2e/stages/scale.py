@@ -20,6 +20,7 @@ ROUNDS = "kube_synergy_rounds"
 LATE_ROUNDS = "kube_synergy_late_rounds"
 STATUS_WRITES = "kube_synergy_status_writes"
 _BEFORE_SECONDS = 0.5
+_SECONDS_EACH = 0.5
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ async def measure_scale(
         phases = seen.phases()
         return len(phases) == jobs and all(phase == "Running" for phase in phases)
 
-    running = await seen.until("all jobs to run", all_run, 600)
+    running = await seen.until("all jobs to run", all_run, 60 + jobs * _SECONDS_EACH)
     starts = [await start_one(kube, seen, f"one-more-{index}") for index in range(repeats)]
     pods = [await start_pod(kube, seen, f"pod-{index}") for index in range(repeats)]
     plans = histogram(await extender.metrics(), PLAN_SECONDS, mode="fill")
