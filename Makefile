@@ -75,7 +75,7 @@ lint: setup ## format and lint, changing nothing
 types: setup ## mypy, strict
 	$(BIN)/mypy
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
-	MYPYPATH=docs/site $(BIN)/mypy docs/site/plots.py docs/site/soak.py docs/site/history.py
+	MYPYPATH=docs/site $(BIN)/mypy docs/site/plots.py docs/site/soak.py docs/site/history.py docs/site/flames.py
 	MYPYPATH=helm $(BIN)/mypy helm/monitoring
 	MYPYPATH=tests:core:api:kube:service:operator:extender:profiler-job:job:view:clusters:sdk:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity tests/soak tests/performance
 
@@ -220,7 +220,7 @@ soak: setup prerequisites .venv/.docs-installed ## jobs come and go at 90 % load
 	  if test -e $(OUT)/soak.json; then $(PY) docs/site/soak.py $(OUT)/soak.json; fi; exit $$code
 
 plots: setup .venv/.docs-installed ## docs/reproductions/*.svg from the results in docs/reproductions/results
-	$(PY) docs/site/plots.py && $(PY) docs/site/history.py
+	$(PY) docs/site/plots.py && $(PY) docs/site/history.py && $(PY) docs/site/flames.py
 
 # not --quiet, with which broken links pass
 docs: setup .venv/.docs-installed ## the documentation site in site/, with every link checked
