@@ -15,7 +15,7 @@ from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.protocol import Seen, Step
 from synergy_clusters.status import failed, is_urgent, offered_now, told
 from synergy_clusters.views import NEVER, Copy, HubJob, Key, ours, read_copy, read_hub_job
-from synergy_clusters.worker import Worker
+from synergy_clusters.worker_clusters.worker import Worker
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.resources import TRAINING_JOBS
 

@@ -14,7 +14,7 @@ from synergy_clusters.copies import manifest
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.protocol import Seen, Step
 from synergy_clusters.views import HubJob, read_copy, read_hub_job
-from synergy_clusters.worker import Worker
+from synergy_clusters.worker_clusters.worker import Worker
 from synergy_kube import ApiError, Conflict
 
 KEY = ("team", "j")
