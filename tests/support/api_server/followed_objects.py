@@ -26,7 +26,7 @@ class FollowedObjects(KeptObjects):
     async def close(self) -> None:
         """There are no connections."""
 
-    async def delete(self, resource: Resource, name: str, namespace: str | None = None, **more: Any) -> Object:  # type: ignore[override]
+    async def delete(self, resource: Resource, name: str, namespace: str | None = None, **more: Any) -> Object:
         """At once; an object with finalizers only gets its time of deletion."""
         item = await self.get(resource, name, namespace)
         if item["metadata"].get("finalizers"):

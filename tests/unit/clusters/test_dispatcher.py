@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from support.clusters.stage import AWAY_S, NAMESPACE, Stage
-from synergy_api.names import FINALIZER_CLUSTERS, LABEL_HUB
+from synergy_api.names import ANNOTATION_GIVE_UP, FINALIZER_CLUSTERS, LABEL_HUB
 from synergy_clusters.offers import Wish
 from synergy_kube.resources import TRAINING_JOBS
 
@@ -94,6 +94,52 @@ async def test_a_place_that_was_given_while_the_cluster_was_away_counts_when_it_
     stage.clusters["east"].late = False
     await stage.until(lambda: stage.may_start("east"), "the permission")
     assert stage.told()["offer"] == 1
+
+
+async def give_up(stage: Stage, offer: int) -> None:
+    """Say that the copy of this offer never runs again, as a user does."""
+    body = {"metadata": {"annotations": {ANNOTATION_GIVE_UP: str(offer)}}}
+    await stage.hub.merge_patch(TRAINING_JOBS, "j", body, NAMESPACE)
+
+
+async def test_a_started_job_whose_cluster_is_lost_says_how_to_release_it_and_goes_elsewhere_then(stage: Stage) -> None:
+    await started(stage)
+    stage.away("east")
+    stage.best = "west"
+    await stage.until(lambda: stage.told()["offered"] == "ClusterAway", "a word of it")
+    message = next(one["message"] for one in stage.job()["status"]["conditions"] if one["type"] == "Offered")
+    assert f"kubectl annotate trainingjob j --namespace team {ANNOTATION_GIVE_UP}=1" in message
+    await give_up(stage, 7)
+    await stage.settled()
+    assert not stage.copy("west"), "that is another offer"
+    await give_up(stage, 1)
+    await stage.offered("west")
+    await stage.grants("west")
+    await stage.until(lambda: stage.may_start("west"), "the permission")
+    stage.back("east")
+    await stage.until(lambda: not stage.copy("east"), "the lost copy to go")
+    assert (stage.told()["cluster"], stage.told()["offer"]) == ("west", 2)
+
+
+async def test_a_copy_in_a_cluster_that_answers_is_not_given_up_now_or_later(stage: Stage) -> None:
+    await started(stage)
+    await give_up(stage, 1)
+    await stage.until(lambda: ANNOTATION_GIVE_UP not in stage.job()["metadata"]["annotations"], "the annotation to go")
+    stage.away("east")
+    stage.best = "west"
+    await stage.until(lambda: stage.told()["offered"] == "ClusterAway", "a word of it")
+    await stage.settled()
+    assert stage.told()["cluster"] == "east"
+
+
+async def test_a_started_job_that_is_deleted_goes_without_its_lost_cluster_if_that_is_said(stage: Stage) -> None:
+    await started(stage)
+    stage.away("east")
+    await stage.hub.delete(TRAINING_JOBS, "j", NAMESPACE)
+    await stage.settled()
+    assert stage.job()
+    await give_up(stage, 1)
+    await stage.until(lambda: not stage.job(), "the job to go")
 
 
 @pytest.mark.parametrize("fixed", [False, True])
