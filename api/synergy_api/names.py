@@ -72,6 +72,8 @@ ANNOTATION_OFFER: Final = f"{GROUP}/offer"
 """On the same: the number of the offer, status.cluster.offer of the hub's TrainingJob."""
 ANNOTATION_MAY_START: Final = f"{GROUP}/may-start"
 """On the same: the number of the offer that the hub has fixed. Without it no run starts."""
+ANNOTATION_GIVE_UP: Final = f"{GROUP}/give-up"
+"""On a hub's TrainingJob: the number of the offer whose copy never runs again: its worker cluster is lost for good."""
 FINALIZER_CLUSTERS: Final = f"{GROUP}/clusters"
 """On the hub's TrainingJob: its copy in a worker cluster is deleted first."""
 

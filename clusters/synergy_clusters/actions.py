@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from synergy_api.names import FINALIZER_CLUSTERS, LABEL_HUB, MANAGER_CLUSTERS
+from synergy_api.names import ANNOTATION_GIVE_UP, FINALIZER_CLUSTERS, LABEL_HUB, MANAGER_CLUSTERS
 from synergy_api.parts.relations.clusters import ClusterOffer
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time, parse_time
 from synergy_clusters.copies import manifest, permit, update
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.protocol import Seen, Step
-from synergy_clusters.status import failed, is_urgent, offered_now, told
+from synergy_clusters.status import failed, given_up_now, is_urgent, offered_now, told
 from synergy_clusters.views import NEVER, Copy, HubJob, Key, ours, read_copy, read_hub_job
-from synergy_clusters.worker import Worker
+from synergy_clusters.worker_clusters.worker import Worker
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.resources import TRAINING_JOBS
 
@@ -67,8 +67,8 @@ class Actions:
     async def take_over(self, key: Key, job: HubJob, cluster: str, copy: Copy) -> HubJob:
         """Write that the job is where this copy is. Refused if only the job that was read is old."""
         _LOG.warning("%s/%s: the hub does not know of offer %d in cluster %s", *key, copy.offer, cluster)
-        uid, since = copy.uid if copy.may_start else "", format_time(self._clock())
-        offer = ClusterOffer(name=cluster, offer=copy.offer, fixed=copy.may_start, since=since, uid=uid)
+        uid = copy.uid if copy.may_start else ""
+        offer = self._place(job, name=cluster, offer=copy.offer, fixed=copy.may_start, uid=uid)
         offered = offered_now(replace(job, offer=offer), reachable=True, away_since=0.0)
         return await self._write(key, job, told(job, offer, copy, offered, self._clock()))
 
@@ -84,14 +84,12 @@ class Actions:
         """Carry out a step. The job as the hub's answer shows it; None where only a watch shows what comes of it."""
         if step in (Step.PROTECT, Step.RELEASE):
             return await self._finalizers(key, job, protected=step is Step.PROTECT)
-        if step is Step.TELL:
-            return await self._tell(key, job, seen)
         if step is Step.NOTHING:
             return await self._after_the_end(key, job)
+        in_hub = {Step.TELL: self._tell, Step.FIX: self._fix, Step.GIVE_UP: self._give_up}
+        if step in in_hub:
+            return await in_hub[step](key, job, seen)
         assert worker is not None, "only a cluster that is there can be written to"
-        if step is Step.FIX:
-            assert seen.copy is not None, "what is not there asks for nothing"
-            return await self._fix(key, job, seen.copy)
         if step is Step.UPDATE:
             await self._update(key, job, seen, worker)
             return None
@@ -100,6 +98,7 @@ class Actions:
             Step.PERMIT: self._permit,
             Step.DELETE_COPY: self._delete,
             Step.FAIL: self._fail,
+            Step.KEEP: self._keep,
         }[step]
         return await act(key, job, worker)
 
@@ -112,7 +111,7 @@ class Actions:
             status = told(job, self._nowhere(job), None, (False, say(Reason.NO_CLUSTER, **facts)), now)
             return await self._write(key, job, status) if status != job.item.get("status") else None
         start = "at once" if best.start_s <= now + 1 else f"at {format_time(float(int(best.start_s)))}"
-        offer = ClusterOffer(name=best.cluster, offer=job.offer.offer + 1, since=format_time(now))
+        offer = self._place(job, name=best.cluster, offer=job.offer.offer + 1)
         finding = say(Reason.OFFERED_TO_CLUSTER, cluster=best.cluster, start=start)
         _LOG.info("%s/%s is offered to cluster %s (offer %d)", *key, offer.name, offer.offer)
         return await self._write(key, job, told(job, offer, None, (True, finding), now))
@@ -120,7 +119,11 @@ class Actions:
     def _nowhere(self, job: HubJob) -> ClusterOffer:
         if not job.offer.name and job.offer != NEVER:
             return job.offer
-        return ClusterOffer(name="", offer=job.offer.offer, since=format_time(self._clock()))
+        return self._place(job, name="", offer=job.offer.offer)
+
+    def _place(self, job: HubJob, **fields: Any) -> ClusterOffer:
+        """Where the job is from now on. What was given up stays so."""
+        return ClusterOffer(**{"since": format_time(self._clock()), "given_up": job.offer.given_up, **fields})
 
     async def _create(self, key: Key, job: HubJob, worker: Worker) -> HubJob | None:
         body = manifest(job, self._hub, job.offer.offer)
@@ -139,7 +142,9 @@ class Actions:
             return await self._write(key, job, told(job, self._nowhere(job), None, (False, finding), self._clock()))
         return None
 
-    async def _fix(self, key: Key, job: HubJob, copy: Copy) -> HubJob:
+    async def _fix(self, key: Key, job: HubJob, seen: Seen) -> HubJob | None:
+        copy = seen.copy
+        assert copy is not None, "what is not there asks for nothing"
         offer = job.offer.model_copy(update={"fixed": True, "uid": copy.uid})
         finding = say(Reason.STAYS_IN_CLUSTER, cluster=offer.name)
         return await self._write(key, job, told(job, offer, copy, (True, finding), self._clock()))
@@ -175,6 +180,18 @@ class Actions:
             raise Again(_GONE_SECONDS)  # the watch is behind
         _LOG.error("cluster %s no longer has %s/%s", worker.name, *key)
         return await self._write(key, job, failed(job, self._clock()))
+
+    async def _give_up(self, key: Key, job: HubJob, seen: Seen) -> HubJob | None:
+        _LOG.warning("%s/%s: offer %d in cluster %s is given up", *key, job.offer.offer, job.offer.name)
+        nowhere = self._place(job, name="", offer=job.offer.offer, given_up=job.offer.offer)
+        now = self._clock()
+        return await self._write(key, job, told(job, nowhere, None, given_up_now(job, now - seen.away_s), now))
+
+    async def _keep(self, key: Key, job: HubJob, worker: Worker) -> HubJob:
+        """The annotation must not take effect the next time that the cluster is away."""
+        _LOG.warning("%s/%s: cluster %s answers, so its copy is not given up", *key, worker.name)
+        metadata = {"uid": job.uid, "resourceVersion": job.version, "annotations": {ANNOTATION_GIVE_UP: None}}
+        return read_hub_job(await self._client.merge_patch(TRAINING_JOBS, key[1], {"metadata": metadata}, key[0]))
 
     async def _present(self, worker: Worker, key: Key, job: HubJob) -> Copy | None:
         """What this hub has created under the name, as it is now. Another hub may have a job of the same name there."""

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import aiohttp
@@ -13,7 +13,8 @@ from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.offers import Offers, Wish
 from synergy_clusters.protocol import Seen, Step, is_left_over, next_step, unknown_copy
 from synergy_clusters.views import HubJob, Key, ours, read_hub_job
-from synergy_clusters.workers import Workers
+from synergy_clusters.work import Turns, Work
+from synergy_clusters.worker_clusters.workers import Workers
 from synergy_kube import ApiError, Change, Conflict, KubeClient, Reflector
 from synergy_kube.resources import TRAINING_JOBS
 
@@ -56,10 +57,9 @@ class Dispatcher:
         self._move_at: dict[str, float] = {}
         """When a job that waits in a cluster may be offered to another."""
         self._asked: set[str] = set()
-        self._dirty: dict[Key, None] = {}
-        self._busy: set[Key] = set()
-        self._timers: dict[Key, asyncio.TimerHandle] = {}
-        self._wake = asyncio.Event()
+        """Whose decision is awaited."""
+        self._work = Work(_AT_ONCE)
+        self._turns = Turns(self._all_keys)
 
     @property
     def synced(self) -> bool:
@@ -80,87 +80,78 @@ class Dispatcher:
             group.create_task(self._offers.run())
             group.create_task(self._look_again())
             while True:
-                await self._wake.wait()
-                self._wake.clear()
-                for key in [one for one in self._dirty if one not in self._busy][: _AT_ONCE - len(self._busy)]:
-                    del self._dirty[key]
-                    self._busy.add(key)
-                    group.create_task(self._work(key))
+                for key in await self._work.next():
+                    group.create_task(self._look(key))
 
     def cluster_changed(self, cluster: str, key: Key | None) -> None:
         """A copy changed, or (None) the cluster comes or goes: that concerns all its jobs and all left-over copies."""
         if key is not None:
-            self._mark(key)
+            self._work.mark(key)
             return
         worker = self._workers.get(cluster)
         for one in worker.copies if worker is not None else ():
-            self._mark(one)
+            self._work.mark(one)
         for one, item in self._jobs.items.items():
             if _VIEW in item and item[_VIEW].offer.name in ("", cluster):
                 self._offer_at.pop(item[_VIEW].uid, None)
-                self._mark(one)
+                self._work.mark(one)
 
-    def _mark(self, key: Key) -> None:
-        self._dirty[key] = None
-        self._wake.set()
+    def _all_keys(self) -> Iterator[Key]:
+        """Of the hub's jobs, and of copies whose job may be gone."""
+        yield from (key for key, item in self._jobs.items.items() if _VIEW in item)
+        for worker in self._workers.all:
+            yield from worker.copies
 
     def _hub_changed(self, change: Change) -> None:
         old, new = ((item or {}).get(_VIEW) for item in (change.old, change.new))
         if old is not None and (new is None or new.uid != old.uid):
             self._forget(change.key, old.uid)
         if old is not None or new is not None:
-            self._mark(change.key)
+            self._work.mark(change.key)
 
     def _forget(self, key: Key, uid: str) -> None:
         self._answers.pop(key, None)
         self._offer_at.pop(uid, None)
         self._move_at.pop(uid, None)
+        self._asked.discard(uid)
         self._actions.forget(uid)
 
     def _decided(self, wish: Wish, answer: Placed) -> None:
         self._asked.discard(wish.job.uid)
-        self._answers[wish.key] = wish, answer
-        self._mark(wish.key)
+        job = (self._jobs.get(*wish.key) or {}).get(_VIEW)
+        if job is not None and job.uid == wish.job.uid:
+            self._answers[wish.key] = wish, answer
+            self._work.mark(wish.key)
 
     async def _look_again(self) -> None:
-        """Time passes too: for jobs in clusters that are away, and for those that have waited for long."""
+        """Time passes too: for jobs in clusters that are away, and for those that have waited for long. All others have
+        their turn now and then, should an event never have come."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
+            for key in self._turns.next():
+                self._work.mark(key)
             for key, item in self._jobs.items.items():
                 job: HubJob | None = item.get(_VIEW)
                 if job is None or job.finished or not job.offer.name:
                     continue
                 if not self._seen(key, job).reachable or self._reconsidered(key, job):
-                    self._mark(key)
+                    self._work.mark(key)
 
-    async def _work(self, key: Key) -> None:
+    async def _look(self, key: Key) -> None:
         try:
             await self._steps(key)
         except Again as again:
-            self._later(key, again.seconds)
+            self._work.later(key, again.seconds)
         except Conflict:
-            self._later(key, _CONFLICT_SECONDS)  # the watch brings what has changed
+            self._work.later(key, _CONFLICT_SECONDS)  # the watch brings what has changed
         except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
             _LOG.warning("%s/%s: %s", *key, error)
-            self._later(key, _ERROR_SECONDS)
+            self._work.later(key, _ERROR_SECONDS)
         except Exception:  # noqa: BLE001 - one job's trouble is not another's
             _LOG.exception("%s/%s", *key)
-            self._later(key, _ERROR_SECONDS)
+            self._work.later(key, _ERROR_SECONDS)
         finally:
-            self._busy.discard(key)
-            self._wake.set()
-
-    def _later(self, key: Key, seconds: float) -> None:
-        loop, known = asyncio.get_running_loop(), self._timers.get(key)
-        if known is not None:
-            if known.when() <= loop.time() + seconds:
-                return
-            known.cancel()
-        self._timers[key] = loop.call_later(seconds, self._due, key)
-
-    def _due(self, key: Key) -> None:
-        self._timers.pop(key, None)
-        self._mark(key)
+            self._work.done(key)
 
     async def _steps(self, key: Key) -> None:
         item = self._jobs.get(*key)

@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from synergy_clusters.views import HubJob
-from synergy_clusters.worker import Worker
+from synergy_clusters.worker_clusters.worker import Worker
 
 
 class Metrics(Collector):

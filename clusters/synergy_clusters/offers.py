@@ -14,7 +14,7 @@ from synergy_clusters.forecast.look import Future, NoForecastError
 from synergy_clusters.forecast.process import placed
 from synergy_clusters.forecast.prospects import Asked, Placed, Question
 from synergy_clusters.views import HubJob, Key
-from synergy_clusters.worker import Worker
+from synergy_clusters.worker_clusters.worker import Worker
 from synergy_kube import ApiError
 
 _LOG = logging.getLogger(__name__)

@@ -8,11 +8,11 @@ import aiohttp
 
 from synergy_api.generation.crd import schema_of
 from synergy_clusters.actions import Actions
-from synergy_clusters.cluster_set import ClusterSet
 from synergy_clusters.config import Settings
 from synergy_clusters.dispatcher import Dispatcher
 from synergy_clusters.metrics import Metrics
-from synergy_clusters.workers import Workers
+from synergy_clusters.worker_clusters.cluster_set import ClusterSet
+from synergy_clusters.worker_clusters.workers import Workers
 from synergy_kube import ApiError, KubeClient
 from synergy_kube.resources import NAMESPACES, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch

@@ -7,7 +7,8 @@ A job never runs twice, because of four rules:
 2. In a worker cluster no run starts before the copy has the annotation `may-start` with the offer's number. Its
    operator sees to that, whatever the hub does.
 3. The hub fixes an offer in its own status first, and writes `may-start` only after that write has succeeded.
-4. A fixed offer is never changed, whatever happens to its cluster.
+4. A fixed offer is never changed, whatever happens to its cluster, unless a user says that this very copy never runs
+   again (`give-up`), and the cluster is away.
 
 So it does not matter whether the copy of an offer that is not fixed can be deleted: it can never start. It is deleted
 as soon as its cluster can be reached.
@@ -43,6 +44,10 @@ class Step(StrEnum):
     """Bring the copy's status to the hub, or what is known without it."""
     FAIL = auto()
     """The copy that may have started is gone: the job has failed."""
+    GIVE_UP = auto()
+    """Write into the hub's status that the fixed copy is given up. Another cluster may have the job then."""
+    KEEP = auto()
+    """Remove the annotation that gives the copy up: its cluster answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +62,41 @@ class Seen:
 def next_step(job: HubJob, seen: Seen, *, away_s: float) -> Step:
     """The next step. `seen` is of the cluster that `job.offer` names; `away_s` is how long a cluster may be away."""
     if job.deleting:
-        return _deletion(job, seen) if job.finalizer else Step.NOTHING
+        return _deletion(job, seen, away_s) if job.finalizer else Step.NOTHING
     if job.finished:
         return Step.NOTHING
     if not job.offer.name:
         return _without_offer(job)
-    if not seen.reachable:
-        goes = not job.offer.fixed and not job.suspended and seen.away_s >= away_s
-        return Step.CHOOSE if goes else Step.TELL
-    copy = seen.copy
-    if copy is None or copy.deleting or not copy.is_of(job, job.offer):
-        return _without_copy(job, copy)
-    return _with_copy(job, copy)
+    return _reachable(job, seen.copy) if seen.reachable else _away(job, seen.away_s >= away_s)
 
 
-def _deletion(job: HubJob, seen: Seen) -> Step:
+def _deletion(job: HubJob, seen: Seen, away_s: float) -> Step:
     if not job.offer.name:
         return Step.RELEASE
     if not seen.reachable:
-        return Step.TELL if job.offer.fixed else Step.RELEASE
+        lost = job.given_up and seen.away_s >= away_s
+        return Step.TELL if job.offer.fixed and not lost else Step.RELEASE
     return Step.DELETE_COPY
+
+
+def _away(job: HubJob, long: bool) -> Step:
+    if job.offer.fixed:
+        return Step.GIVE_UP if long and job.given_up else Step.TELL
+    return Step.CHOOSE if long and not job.suspended else Step.TELL
 
 
 def _without_offer(job: HubJob) -> Step:
     if job.suspended:
         return Step.TELL
     return Step.CHOOSE if job.finalizer else Step.PROTECT
+
+
+def _reachable(job: HubJob, copy: Copy | None) -> Step:
+    if job.given_up:
+        return Step.KEEP
+    if copy is None or copy.deleting or not copy.is_of(job, job.offer):
+        return _without_copy(job, copy)
+    return _with_copy(job, copy)
 
 
 def _with_copy(job: HubJob, copy: Copy) -> Step:
@@ -122,6 +136,7 @@ def unknown_copy(job: HubJob, copies: Mapping[str, Copy]) -> str | None:
         (copy.may_start, copy.offer, name)
         for name, copy in copies.items()
         if copy.hub_job_uid == job.uid and not copy.deleting and (name, copy.offer) != known
+        if copy.offer > (job.offer.given_up or 0)
         if copy.may_start or copy.offer > job.offer.offer
     ]
     return max(unknown)[2] if unknown else None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from synergy_api.names import ANNOTATION_GIVE_UP
 from synergy_api.parts.relations.clusters import OFFERED, ClusterOffer
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time
@@ -17,9 +18,10 @@ _SLOW: Final = ("progress", "summary", "queue")
 """They change all the time, and are written every few seconds only."""
 
 _STAYS: Final = (
-    "the job may run there, so no other cluster gets it; if the cluster is lost for good, delete the job and remove "
-    "its finalizer"
+    "the job may run there, so no other cluster gets it; if the cluster is lost for good, run: kubectl annotate "
+    "trainingjob {name} --namespace {namespace} {annotation}={offer}"
 )
+_GIVEN_UP: Final = "its copy there was given up, and another cluster may have the job"
 _GOES: Final = "the job has not started there, and is offered to another cluster soon"
 
 
@@ -79,13 +81,28 @@ def offered_now(job: HubJob, *, reachable: bool, away_since: float) -> tuple[boo
     if not reachable:
         if reason == Reason.CLUSTER_AWAY:
             return False, Finding(Reason.CLUSTER_AWAY, message)
-        since = format_time(float(int(away_since)))
-        return False, say(Reason.CLUSTER_AWAY, cluster=cluster, since=since, next=_STAYS if job.offer.fixed else _GOES)
+        return False, _is_away(job, away_since, _stays(job) if job.offer.fixed else _GOES)
     if job.offer.fixed:
         return True, say(Reason.STAYS_IN_CLUSTER, cluster=cluster)
     if reason == Reason.OFFERED_TO_CLUSTER:
         return True, Finding(Reason.OFFERED_TO_CLUSTER, message)
     return True, say(Reason.OFFERED_TO_CLUSTER, cluster=cluster, start="as soon as it can")
+
+
+def given_up_now(job: HubJob, away_since: float) -> tuple[bool, Finding]:
+    """The condition Offered of a job whose fixed copy has just been given up."""
+    return False, _is_away(job, away_since, _GIVEN_UP)
+
+
+def _is_away(job: HubJob, since: float, what: str) -> Finding:
+    return say(Reason.CLUSTER_AWAY, cluster=job.offer.name, since=format_time(float(int(since))), next=what)
+
+
+def _stays(job: HubJob) -> str:
+    metadata = job.item["metadata"]
+    return _STAYS.format(
+        name=metadata["name"], namespace=metadata["namespace"], annotation=ANNOTATION_GIVE_UP, offer=job.offer.offer
+    )
 
 
 def _condition(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from synergy_api.names import (
+    ANNOTATION_GIVE_UP,
     ANNOTATION_HUB_GENERATION,
     ANNOTATION_HUB_JOB_UID,
     ANNOTATION_MAY_START,
@@ -24,7 +25,8 @@ NEVER: Final = ClusterOffer(offer=0, since="1970-01-01T00:00:00Z")
 
 @dataclass(frozen=True, slots=True)
 class HubJob:
-    """A TrainingJob of the hub. `offer` is what its status says; `item` is the whole object."""
+    """A TrainingJob of the hub. `offer` is what its status says; `item` is the whole object. `gives_up`: its annotation
+    says that the copy of this offer never runs again."""
 
     uid: str
     version: str
@@ -35,6 +37,12 @@ class HubJob:
     finalizer: bool
     offer: ClusterOffer
     item: Object
+    gives_up: int = 0
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the annotation is about the present offer, and this one is fixed."""
+        return self.offer.fixed and self.gives_up == self.offer.offer
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,7 @@ def read_hub_job(item: Object) -> HubJob:
         finalizer=FINALIZER_CLUSTERS in (metadata.get("finalizers") or ()),
         offer=NEVER if written is None else ClusterOffer.model_validate(written),
         item=item,
+        gives_up=_number((metadata.get("annotations") or {}).get(ANNOTATION_GIVE_UP, "")),
     )
 
 
@@ -88,7 +97,7 @@ def read_copy(item: Object) -> Copy:
     return Copy(
         uid=metadata["uid"],
         hub_job_uid=annotations.get(ANNOTATION_HUB_JOB_UID, ""),
-        offer=int(number) if number.isdecimal() and len(number) < 10 else 0,
+        offer=_number(number),
         generation=annotations.get(ANNOTATION_HUB_GENERATION, ""),
         may_start=bool(number) and annotations.get(ANNOTATION_MAY_START) == number,
         deleting="deletionTimestamp" in metadata,
@@ -97,3 +106,7 @@ def read_copy(item: Object) -> Copy:
         and allocation.get("run", 0) > ended,
         status=status,
     )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0

@@ -1,6 +1,6 @@
 """All pods, indexed for the questions about them: by name, by node with what they hold, by job."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TypeVar
 
 from synergy_api.amounts import NOTHING, Amounts
@@ -109,6 +109,10 @@ class PodIndex:
     def of_job(self, job: Key) -> Iterable[PodView]:
         """The pods whose labels name the job, of whatever run."""
         return self._by_job.get(job, _NO_PODS).values()
+
+    def jobs(self) -> Set[Key]:
+        """The jobs that pods' labels name, gone ones included."""
+        return self._by_job.keys()
 
     def group_of(self, job: Key) -> object:
         """Another object whenever a pod of the job has changed."""

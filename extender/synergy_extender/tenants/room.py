@@ -5,13 +5,13 @@ nodes, the tenant would have more than it may. Only what leaves makes a run wait
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from synergy_api.cluster.tenant_tree import TreeTenant
 from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import JobView, PodView
+from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.tenants.uses import tree_of
 
 _Share = tuple[str, str]
@@ -20,7 +20,7 @@ _Share = tuple[str, str]
 
 class TenantRoom:
     """GPUs that tenants with a cap hold now. `runs` are all jobs with the allocations that they shall have: one that is
-    revoked leaves."""
+    revoked leaves. Pods of jobs that are no longer there leave too."""
 
     def __init__(self, state: ClusterState, runs: Iterable[tuple[JobView, Allocation | None]]) -> None:
         self._state = state
@@ -30,8 +30,12 @@ class TenantRoom:
         self._held: Counter[_Share] = Counter()
         self._leaving: dict[_Share, list[PodView]] = defaultdict(list)
         self._shared: set[tuple[str, frozenset[str]]] = set()
+        known = set()
         for job, allocation in runs if self._caps else ():
+            known.add(job.key)
             self._count(job, allocation)
+        for key in self._state.pods.jobs() - known if self._caps else ():
+            self._count_gone(key)
 
     def may_start(self, job: JobView, allocation: Allocation) -> bool:
         """Whether no tenant above the job would have more than it may because others have not left yet."""
@@ -63,20 +67,33 @@ class TenantRoom:
         leaves = allocation is not None and allocation.state == "Revoked"
         for pod in self._state.pods.of_job(job.key):
             ours = pod.member is not None and pod.member.run == run
-            if not pod.holds or (ours and not leaves):
-                continue
-            node = self._nodes.get(pod.node)
-            for share in self._shares(job, node.gpu_type) if node is not None else ():
-                self._leaving[share].append(pod)
-                if not ours and node is not None:
-                    self._held[share] += -(-pod.requests.gpus // node.devices_per_gpu)
+            if pod.holds and (leaves or not ours):
+                self._leaves(pod, lambda gpu_type: self._shares(job, gpu_type), counted=ours)
+
+    def _count_gone(self, key: Key) -> None:
+        """The pods of a job that is deleted. Nothing says which of its namespace's tenants it had."""
+        tenants = self._state.tenancy.established(key.namespace, "").allowed
+        for pod in self._state.pods.of_job(key):
+            if pod.holds:
+                self._leaves(pod, lambda gpu_type: self._shares_of(tenants, gpu_type), counted=False)
+
+    def _leaves(self, pod: PodView, shares: Callable[[str], Iterable[_Share]], *, counted: bool) -> None:
+        node = self._nodes.get(pod.node)
+        for share in shares(node.gpu_type) if node is not None else ():
+            self._leaving[share].append(pod)
+            if not counted and node is not None:
+                self._held[share] += -(-pod.requests.gpus // node.devices_per_gpu)
 
     def _shares(self, job: JobView, gpu_type: str) -> list[_Share]:
-        """Those with a cap."""
         if not self._caps:
             return []
         tenant = self._state.tenancy.established(job.key.namespace, job.spec.tenant).name
-        return [share for name in self._tree.upwards(tenant) if (share := (name, gpu_type)) in self._caps]
+        return self._shares_of((tenant,), gpu_type)
+
+    def _shares_of(self, tenants: Iterable[str], gpu_type: str) -> list[_Share]:
+        """Those with a cap, of the tenants and all above them."""
+        above = dict.fromkeys(name for tenant in tenants for name in self._tree.upwards(tenant))
+        return [share for name in above if (share := (name, gpu_type)) in self._caps]
 
 
 def _gpus(allocation: Allocation) -> int:

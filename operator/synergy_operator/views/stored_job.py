@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from sys import intern
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from pydantic import Field, ValidationError
 
+from synergy_api.base import ApiModel
 from synergy_api.names import ANNOTATION_MAY_START, ANNOTATION_OFFER, LABEL_ARRAY_INDEX, LABEL_HUB
+from synergy_api.parts.progress import Progress
 from synergy_api.resources.training_job import FINISHED
 from synergy_operator.views.job import JobView, is_too_large, parse_job, without_what_is_for_people
 from synergy_operator.views.metadata import Key, Object
@@ -63,6 +66,13 @@ class StoredJob:
         """True if every decision on this job is the same as on the other."""
         return other is not None and (self.body, self.too_large) == (other.body, other.too_large)
 
+    def check_fleeting(self) -> None:
+        """Raises ValueError if what is fleeting does not parse. That is a part of what `view` does, in less time."""
+        try:
+            _Fleeting.model_validate(msgspec.json.decode(self.fleeting), extra="ignore")
+        except ValidationError as error:
+            raise ValueError(f"status of TrainingJob {self.namespace}/{self.name}: {error}") from error
+
     def view(self) -> JobView:
         """The job, parsed. Raises ValueError if its status does not parse."""
         item: dict[str, Any] = msgspec.json.decode(self.body)
@@ -102,6 +112,11 @@ def store_job(item: Object) -> StoredJob:
 
 
 _NOTHING: Final = b"{}"
+
+
+class _Fleeting(ApiModel):
+    progress: Progress | None = None
+    position: Annotated[int, Field(ge=1)] = 1
 
 
 def _parted(status: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,15 +6,22 @@ import pytest
 
 from support.api_server.kept_objects import KeptObjects
 from support.extender.cluster import NOW, allocation, job_object, share
-from synergy_api.names import ANNOTATION_MAY_START, FINALIZER_CLUSTERS, LABEL_HUB, MANAGED_BY_CLUSTERS
+from synergy_api.names import (
+    ANNOTATION_GIVE_UP,
+    ANNOTATION_MAY_START,
+    FINALIZER_CLUSTERS,
+    LABEL_HUB,
+    MANAGED_BY_CLUSTERS,
+)
 from synergy_api.parts.relations.clusters import ClusterOffer, waits_for_hub
 from synergy_api.timestamps import format_time
 from synergy_clusters.actions import Actions, Again
+from synergy_clusters.choice import Prospect
 from synergy_clusters.copies import manifest
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.protocol import Seen, Step
 from synergy_clusters.views import HubJob, read_copy, read_hub_job
-from synergy_clusters.worker import Worker
+from synergy_clusters.worker_clusters.worker import Worker
 from synergy_kube import ApiError, Conflict
 
 KEY = ("team", "j")
@@ -163,6 +170,25 @@ async def test_a_copy_that_is_gone_ends_the_job_unless_it_is_still_there() -> No
     stage.there.items.clear()
     await stage.step(Step.FAIL)
     assert stage.job.item["status"]["phase"] == "Failed"
+
+
+async def test_what_was_given_up_stays_so_wherever_the_job_goes() -> None:
+    stage = Stage(EAST.model_copy(update={"fixed": True}))
+    await stage.step(Step.GIVE_UP, reachable=False)
+    assert (stage.job.offer.name, stage.job.offer.fixed, stage.job.offer.given_up) == ("", False, 1)
+    await stage.actions.offer(KEY, stage.job, Placed(None))
+    assert stage.job.offer.given_up == 1
+    await stage.actions.offer(KEY, stage.job, Placed(Prospect(NOW, NOW + 1, "west")))
+    assert (stage.job.offer.name, stage.job.offer.offer, stage.job.offer.given_up) == ("west", 2, 1)
+
+
+async def test_the_annotation_goes_where_the_cluster_answers() -> None:
+    stage = Stage(EAST.model_copy(update={"fixed": True}))
+    await stage.hub.merge_patch(None, "j", {"metadata": {"annotations": {ANNOTATION_GIVE_UP: "1"}}}, "team")  # type: ignore[arg-type]
+    assert stage.job.given_up
+    await stage.step(Step.KEEP)
+    assert not stage.job.given_up
+    assert stage.job.offer.fixed
 
 
 async def test_a_finished_job_goes_after_its_time() -> None:

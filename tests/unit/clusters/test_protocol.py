@@ -15,6 +15,7 @@ SINCE = "2026-11-26T00:00:00Z"
 AWAY_S = 60.0
 NOWHERE = ClusterOffer(offer=0, since=SINCE)
 EAST = ClusterOffer(name="east", offer=1, since=SINCE)
+GIVEN_UP = ClusterOffer(offer=1, since=SINCE, given_up=1)
 FIXED = EAST.model_copy(update={"fixed": True, "uid": "copy-1"})
 
 
@@ -62,6 +63,18 @@ LONG_AWAY = Seen(reachable=False, away_s=AWAY_S)
         (hub_job(offer=FIXED), WITH_COPY, Step.PERMIT),
         (hub_job(offer=FIXED), Seen(True, copy=copy_of(may_start=True)), Step.TELL),
         (hub_job(offer=FIXED), LONG_AWAY, Step.TELL),
+        (hub_job(offer=FIXED, gives_up=1), LONG_AWAY, Step.GIVE_UP),
+        (hub_job(offer=FIXED, gives_up=1, suspended=True), LONG_AWAY, Step.GIVE_UP),
+        (hub_job(offer=FIXED, gives_up=1), AWAY, Step.TELL),
+        (hub_job(offer=FIXED, gives_up=2), LONG_AWAY, Step.TELL),
+        (hub_job(offer=FIXED, gives_up=1), WITH_COPY, Step.KEEP),
+        (hub_job(offer=FIXED, gives_up=1), HERE, Step.KEEP),
+        (hub_job(gives_up=1), LONG_AWAY, Step.CHOOSE),
+        (hub_job(gives_up=1), WITH_COPY, Step.TELL),
+        (hub_job(offer=GIVEN_UP, gives_up=1), AWAY, Step.CHOOSE),
+        (hub_job(offer=FIXED, gives_up=1, deleting=True), LONG_AWAY, Step.RELEASE),
+        (hub_job(offer=FIXED, gives_up=1, deleting=True), AWAY, Step.TELL),
+        (hub_job(offer=FIXED, gives_up=1, deleting=True), WITH_COPY, Step.DELETE_COPY),
         (hub_job(offer=FIXED), HERE, Step.FAIL),
         (hub_job(offer=FIXED), Seen(True, copy=copy_of(uid="another")), Step.FAIL),
         (hub_job(offer=FIXED), Seen(True, copy=copy_of(deleting=True)), Step.TELL),
@@ -87,6 +100,7 @@ def test_each_state_has_one_step(job: HubJob, seen: Seen, step: Step) -> None:
         (hub_job(), "west", copy_of(), True),
         (hub_job(offer=EAST.model_copy(update={"offer": 2})), "east", copy_of(), True),
         (hub_job(), "west", copy_of(offer=2), False),
+        (hub_job(offer=GIVEN_UP), "east", copy_of(may_start=True), True),
         (hub_job(offer=FIXED), "east", copy_of(), False),
         (hub_job(offer=FIXED), "west", copy_of(offer=2), True),
     ],
@@ -109,6 +123,8 @@ def test_copies_of_offers_that_are_over_are_left_over(
         (hub_job(), {"west": copy_of(offer=2, hub_job_uid="earlier")}, None),
         (hub_job(), {"west": copy_of(offer=2, deleting=True)}, None),
         (hub_job(offer=FIXED), {"west": copy_of(offer=2, may_start=True)}, None),
+        (hub_job(offer=GIVEN_UP), {"east": copy_of(may_start=True)}, None),
+        (hub_job(offer=GIVEN_UP), {"east": copy_of(may_start=True), "west": copy_of(offer=2)}, "west"),
         (hub_job(deleting=True), {"west": copy_of(offer=2)}, None),
         (hub_job(finished=True), {"west": copy_of(offer=2)}, None),
     ],
@@ -139,15 +155,23 @@ class World:
         if (unknown := unknown_copy(read, there_are)) is not None:
             copy = there_are[unknown]
             uid = copy.uid if copy.may_start else ""
-            return self.write(
-                read, ClusterOffer(name=unknown, offer=copy.offer, fixed=copy.may_start, since=SINCE, uid=uid)
+            given_up = read.offer.given_up
+            offer = ClusterOffer(
+                name=unknown, offer=copy.offer, fixed=copy.may_start, since=SINCE, uid=uid, given_up=given_up
             )
+            return self.write(read, offer)
         name = read.offer.name
         seen = Seen(self.reachable.get(name, False) and now_reachable, AWAY_S, copies.get(name))
         step = next_step(read, seen, away_s=AWAY_S)
         there = self.copies.get(name)
+        given_up = read.offer.given_up
         if step is Step.CHOOSE:
-            self.write(read, ClusterOffer(name=cluster, offer=read.offer.offer + 1, since=SINCE))
+            offer = ClusterOffer(name=cluster, offer=read.offer.offer + 1, since=SINCE, given_up=given_up)
+            self.write(read, offer)
+        elif step is Step.GIVE_UP:
+            self.write(read, ClusterOffer(offer=read.offer.offer, since=SINCE, given_up=read.offer.offer))
+        elif step is Step.KEEP and read.version == self.job.version:
+            self.job = replace(self.job, gives_up=0, version=str(int(self.job.version) + 1))
         elif step is Step.CREATE and there is None:
             self.uids += 1
             self.copies[name] = copy_of(uid=f"copy-{self.uids}", offer=read.offer.offer, generation="1")
@@ -166,12 +190,24 @@ class World:
         """The hub's API server has a backup's data; versions go on."""
         self.job = replace(past, version=str(int(self.job.version) + 1))
 
+    def lose(self, cluster: str) -> None:
+        """The cluster is lost with all that ran there, and a user says so."""
+        self.reachable[cluster] = False
+        if self.job.offer.name == cluster and self.job.offer.fixed:
+            version = str(int(self.job.version) + 1)
+            self.job = replace(self.job, gives_up=self.job.offer.offer, version=version)
+            self.started = {one for one in self.started if one[0] != cluster}
+
+    def find(self, cluster: str) -> None:
+        """What was lost is there again, all its pods gone."""
+        self.reachable[cluster] = True
+
     def cluster_works(self, cluster: str) -> None:
         """The cluster gives its copy a place, and starts it if it may."""
         copy = self.copies.get(cluster)
         if copy is None:
             return
-        if copy.may_start:
+        if copy.may_start and copy.offer > (self.job.offer.given_up or 0):
             self.started.add((cluster, copy.uid))
         self.copies[cluster] = replace(copy, asks=True)
 
@@ -231,6 +267,37 @@ def test_a_hub_that_is_restored_from_a_backup_starts_no_job_twice_while_all_clus
             world.cluster_works(what)
         past.append(world.job)
         assert len(world.started) <= 1
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("act"), st.sampled_from(["east", "west"]), st.integers(0, 2)),
+            st.tuples(st.sampled_from(["works", "lose", "find"]), st.sampled_from(["east", "west"]), st.just(0)),
+        ),
+        max_size=60,
+    )
+)
+def test_a_job_given_up_where_its_cluster_is_lost_runs_elsewhere_and_only_once(
+    events: list[tuple[str, str, int]],
+) -> None:
+    world = World()
+    past = [(world.job, dict(world.copies))]
+    for kind, cluster, age in events:
+        if kind == "act":
+            job, copies = past[max(0, len(past) - 1 - age)]
+            world.act(job, copies, cluster, True)
+        else:
+            {"works": world.cluster_works, "lose": world.lose, "find": world.find}[kind](cluster)
+        past.append((world.job, dict(world.copies)))
+        assert len(world.started) <= 1
+    for lost, other in (("east", "west"), ("west", "east")):
+        if world.job.offer.name == lost and world.job.offer.fixed and world.job.gives_up == world.job.offer.offer:
+            world.reachable |= {lost: False, other: True}
+            for _ in range(8):
+                world.act(world.job, dict(world.copies), other, True)
+                world.cluster_works(other)
+            assert {cluster for cluster, _ in world.started} == {other}
 
 
 def test_the_world_of_the_property_does_start_jobs() -> None:

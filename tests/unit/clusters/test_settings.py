@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from synergy_clusters.cluster_set import ClusterSet
 from synergy_clusters.config import read_settings
+from synergy_clusters.worker_clusters.cluster_set import ClusterSet
 from synergy_service.settings import ConfigError
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import cast
 
 from support.waiting import eventually
-from synergy_clusters.cluster_set import ClusterSet
 from synergy_clusters.views import Key
-from synergy_clusters.worker import SILENT_SECONDS, Worker
-from synergy_clusters.workers import Workers
+from synergy_clusters.worker_clusters.cluster_set import ClusterSet
+from synergy_clusters.worker_clusters.worker import SILENT_SECONDS, Worker
+from synergy_clusters.worker_clusters.workers import Workers
 from synergy_kube import KubeClient
 
 KUBECONFIG = """

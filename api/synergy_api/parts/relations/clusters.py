@@ -47,6 +47,14 @@ class ClusterOffer(ApiModel):
     ] = False
     since: Annotated[Timestamp, Field(description="Since when that worker cluster has it, or none.")]
     uid: Annotated[str, Field(max_length=64, description="The uid of the TrainingJob there, once it is fixed.")] = ""
+    given_up: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="Copies of offers up to this number are given up: their worker cluster was lost, as the "
+            "annotation kube-synergy.dev/give-up said. They are deleted if it comes back.",
+        ),
+    ] = None
 
 
 def managed_elsewhere(spec: Mapping[str, Any]) -> bool:

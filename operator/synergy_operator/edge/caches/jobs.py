@@ -50,6 +50,8 @@ class JobCache:
         stored = store_job(item)
         known = self._stored.get(stored.key)
         if known is not None and stored.decides_as(known):
+            if stored.fleeting != known.fleeting:
+                stored.check_fleeting()
             return replace(stored, body=known.body)
         self._remember(stored, stored.view())
         return stored
@@ -57,7 +59,7 @@ class JobCache:
     def trim(self, item: dict[str, Any]) -> dict[str, Any]:
         """What a reflector keeps of a job. A version that the answer to one of the operator's own writes has brought
         already is not read again. Of a job that does not parse, or that another controller manages, only the metadata
-        is kept: nothing acts on it."""
+        is kept: nothing acts on it, or only on the last copy that did parse."""
         kept = kept_metadata(item)
         if managed_elsewhere(item.get("spec") or {}):
             return {"metadata": kept}
@@ -67,7 +69,8 @@ class JobCache:
         try:
             return {"metadata": kept, VIEW: self.read(item)}
         except (KeyError, TypeError, ValueError) as error:
-            _LOG.error("TrainingJob %s/%s is skipped: %s", kept["namespace"], kept["name"], error)
+            what = "is skipped" if known is None else "stays as it was read last"
+            _LOG.error("TrainingJob %s/%s %s: %s", kept["namespace"], kept["name"], what, error)
             return {"metadata": kept}
 
     def keep(self, stored: StoredJob) -> bool:

@@ -62,6 +62,27 @@ def test_a_run_waits_for_one_that_leaves_where_both_are_more_than_the_limit() ->
     assert starting([leaves, new], [worker("old", node="n0", gpus=4, phase="Succeeded")]) == {"new"}
 
 
+def test_pods_of_a_job_that_is_deleted_already_hold_their_gpus_until_they_are_gone() -> None:
+    new, pod = granted("new", 4, "n1"), worker("deleted", node="n0", gpus=4)
+    assert starting([new], [pod]) == set()
+    assert starting([granted("new", 2, "n1")], [pod]) == {"new"}
+    assert starting([new], [worker("deleted", node="n0", gpus=4, phase="Succeeded")]) == {"new"}
+    assert starting([new], [worker("deleted", node="a-node-that-is-gone", gpus=4)]) == {"new"}
+    assert starting([new], [pod], {"other": {"namespaces": ["other"], "limit": {"V100": 6}}}) == {"new"}
+
+
+def test_a_deleted_job_may_have_had_any_tenant_of_its_namespace_and_counts_once_above_them() -> None:
+    specs = {
+        "org": {"limit": {"V100": 6}},
+        "first": {"parent": "org", "namespaces": ["team"]},
+        "second": {"parent": "org", "namespaces": ["team"], "limit": {"V100": 5}},
+    }
+    pod = worker("deleted", node="n0", gpus=4)
+    assert starting([granted("new", 2, "n1")], [pod], specs) == {"new"}
+    second = job("new", gpus=2, spec={"tenant": "second"}, status=granted("new", 2, "n1").status.to_wire())
+    assert starting([second], [pod], specs) == set()
+
+
 def test_only_what_leaves_makes_a_run_wait() -> None:
     stays, new = held("stays", 4, "n0"), granted("new", 4, "n1")
     assert starting([stays, new], [worker("stays", node="n0", gpus=4)]) == {"new"}, "the plan has decided that"
@@ -103,7 +124,11 @@ def test_what_is_waited_for_is_no_reason_to_give_the_place_back() -> None:
     assert since > NOW, "its lease ends, and it may take half a minute for its checkpoint"
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from(("granted", "held", "leaves", "gone"))), max_size=8))
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 4), st.sampled_from(("granted", "held", "leaves", "gone", "deleted"))), max_size=8
+    )
+)
 def test_a_limit_is_kept_unless_the_plan_itself_is_beyond_it(runs: list[tuple[int, str]]) -> None:
     jobs, pods, planned, there = [], [], 0, 0
     for index, (gpus, what) in enumerate(runs):
@@ -115,7 +140,7 @@ def test_a_limit_is_kept_unless_the_plan_itself_is_beyond_it(runs: list[tuple[in
                 jobs.append(held(name, gpus, node))
             case "leaves":
                 jobs.append(held(name, gpus, node, state="Revoked"))
-            case _:
+            case "gone":
                 jobs.append(over(name))
         planned += gpus if what in ("granted", "held") else 0
         there += gpus if what != "granted" else 0
@@ -124,5 +149,5 @@ def test_a_limit_is_kept_unless_the_plan_itself_is_beyond_it(runs: list[tuple[in
     more = sum(gpus for index, (gpus, _) in enumerate(runs) if f"j{index}" in begun)
     if planned <= 6:
         assert not begun or there + more <= 6
-    if not any(what in ("leaves", "gone") for _, what in runs):
+    if not any(what in ("leaves", "gone", "deleted") for _, what in runs):
         assert len(begun) == sum(what == "granted" for _, what in runs)

@@ -21,6 +21,7 @@ from synergy_operator.views.stored_job import StoredJob, store_job
 
 Json = dict[str, Any]
 _PROFILES = ({"state": "Waiting", "fingerprint": "f1"}, {"state": "Waiting", "fingerprint": "f2"}, None)
+QUEUED = {"position": 3, "reason": "NoFreeGPU", "message": "waits"}
 _EVENTS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("CCCRDL"), st.integers(0, 9)), max_size=60)
 """Name, what happens (Changed, Reported progress, Deleted, a Late answer), and a seed of the content."""
 
@@ -153,6 +154,26 @@ def test_a_status_that_does_not_parse_is_refused_and_the_last_copy_stays() -> No
     kept = cache.get(("team", "job"))
     assert kept is not None
     assert kept.resource_version == "7"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"progress": {"run": "x"}}, {"progress": []}, {"queue": {**QUEUED, "position": 0}}, {"progress": {"steps": -1}}],
+)
+def test_a_report_that_does_not_parse_is_refused_and_the_last_copy_stays(
+    broken: Json, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = JobCache(most_views=1)
+    cache.take(_item(status={"queue": QUEUED}))
+    cache.take(_item(name="another"))  # the view of the first is forgotten
+    item = _item(resourceVersion="8", status={"queue": QUEUED, **broken})
+    with pytest.raises(ValueError, match="status of TrainingJob team/job"):
+        cache.take(item)
+    assert VIEW not in cache.trim(item)
+    assert "team/job stays as it was read last" in caplog.text
+    kept = cache.get(("team", "job"))
+    assert kept is not None
+    assert (kept.resource_version, kept.status.progress and kept.status.progress.steps) == ("7", 5)
 
 
 def test_a_spec_that_does_not_parse_is_kept_with_its_problem() -> None:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from synergy_clusters.cluster_set import ClusterSet, Kubeconfig
 from synergy_clusters.views import Key
-from synergy_clusters.worker import Worker
+from synergy_clusters.worker_clusters.cluster_set import ClusterSet, Kubeconfig
+from synergy_clusters.worker_clusters.worker import Worker
 from synergy_kube import KubeClient, NoClusterError
 
 _LOG = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""The worker clusters: their kubeconfigs, and each one as it is followed."""

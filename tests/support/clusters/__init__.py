@@ -1,0 +1,1 @@
+"""A hub and its worker clusters in memory."""
