@@ -11,6 +11,7 @@ from itertools import groupby
 from synergy_core.colocation.combinations import KnownPairs
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Node
+from synergy_core.model.snapshot.passing import lasts
 from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.selection.job_info import JobInfo
 from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
@@ -19,7 +20,8 @@ from synergy_core.throughput.skew import NO_RULES, PackRules
 
 
 class Memory:
-    """Of the plans of one caller, one after the other. A job is the same if it is one object."""
+    """Of the plans of one caller, one after the other. Of a job of which only passing fields differ (`snapshot.passing`)
+    all is known still."""
 
     def __init__(self) -> None:
         self.pools: list[Pool] = []
@@ -54,8 +56,10 @@ class Memory:
         if found is None:
             found = self._before.get(job.name)
             speeds = self.speeds.of.get(job.name, NO_SPEEDS)
-            if found is None or found.job is not job or found.running is not job.running or found.speeds != speeds:
+            if found is None or found.speeds != speeds or not lasts(found.job, job):
                 found = JobInfo(job, self.pools, self._tolerance, self._classes, rules=self._rules, speeds=speeds)
+            elif found.job is not job:
+                found = found.later(job)
             self._infos[job.name] = found
         return found
 
