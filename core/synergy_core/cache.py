@@ -14,6 +14,7 @@ from synergy_core.model.snapshot import Job, Node
 from synergy_core.model.snapshot.passing import lasts
 from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.staying.islands import PackedRounds
 from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
 from synergy_core.throughput.job_classes import JobClasses
 from synergy_core.throughput.skew import NO_RULES, PackRules
@@ -32,6 +33,8 @@ class Memory:
         """What jobs keep that share a GPU."""
         self.speeds = Speeds()
         """Of the present plan, on GPU types without a matrix."""
+        self.packed = PackedRounds()
+        """What the last round gave jobs that stay."""
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._rules = NO_RULES
