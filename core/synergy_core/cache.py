@@ -11,15 +11,18 @@ from itertools import groupby
 from synergy_core.colocation.combinations import KnownPairs
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Node
+from synergy_core.model.snapshot.passing import lasts
 from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.staying.islands import PackedRounds
 from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
 from synergy_core.throughput.job_classes import JobClasses
 from synergy_core.throughput.skew import NO_RULES, PackRules
 
 
 class Memory:
-    """Of the plans of one caller, one after the other. A job is the same if it is one object."""
+    """Of the plans of one caller, one after the other. Of a job of which only passing fields differ (`snapshot.passing`)
+    all is known still."""
 
     def __init__(self) -> None:
         self.pools: list[Pool] = []
@@ -30,6 +33,8 @@ class Memory:
         """What jobs keep that share a GPU."""
         self.speeds = Speeds()
         """Of the present plan, on GPU types without a matrix."""
+        self.packed = PackedRounds()
+        """What the last round gave jobs that stay."""
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._rules = NO_RULES
@@ -54,8 +59,10 @@ class Memory:
         if found is None:
             found = self._before.get(job.name)
             speeds = self.speeds.of.get(job.name, NO_SPEEDS)
-            if found is None or found.job is not job or found.running is not job.running or found.speeds != speeds:
+            if found is None or found.speeds != speeds or not lasts(found.job, job):
                 found = JobInfo(job, self.pools, self._tolerance, self._classes, rules=self._rules, speeds=speeds)
+            elif found.job is not job:
+                found = found.later(job)
             self._infos[job.name] = found
         return found
 

@@ -31,6 +31,7 @@ from synergy_core.selection.quotas import Quotas
 from synergy_core.selection.round import Round
 from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
+from synergy_core.selection.staying.islands import PackedRounds
 from synergy_core.throughput.skew import PackRules
 from synergy_core.urgent import with_urgent
 
@@ -196,6 +197,7 @@ def _placed(
                 tenants=tenants.with_groups(groups.members_by_name),
                 budgets=budgets,
                 spent=groups.planned(spent),
+                packed=memory.packed,
             )
         )
         unassigned = groups.unassigned(*_assigned_and_idle(outcome, pools), outcome.full) if candidates else ()
@@ -214,10 +216,23 @@ def _round(
     tenants: TenantTree,
     budgets: TenantBudgets,
     spent: frozenset[str],
+    packed: PackedRounds,
 ) -> Round:
     profile_gpus = sum(sum(pool.gpus) for pool in pools) * config.profile_gpu_percent // 100
     fair = tenants.guarantees and ranking.preempts and not ranking.divides and not ranking.strict
-    return Round(queue, pools, config.mode, profile_gpus, config.explain, quotas, tenants, fair, budgets, spent)
+    return Round(
+        queue,
+        pools,
+        config.mode,
+        profile_gpus,
+        config.explain,
+        quotas,
+        tenants,
+        fair,
+        budgets,
+        spent,
+        packed={} if config.mode == "fill" or quotas.limits else packed.of(config.mechanism, pools),
+    )
 
 
 def _assigned_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:

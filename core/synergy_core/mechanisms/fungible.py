@@ -27,6 +27,8 @@ def fungible(pack: Pack) -> Mechanism:
 
     def mechanism(round_: Round) -> Outcome:
         selection = select(round_)
+        for gpu_type, one in selection.pools.items():
+            one.before = round_.packed.get(gpu_type)
         packings = [pack(one, round_.mode) for one in selection.pools.values()]
         keep_to_quotas(packings, selection.quotas)
         return Outcome(packings, selection.waiting, selection.quotas.full, selection.losses)

@@ -1,12 +1,13 @@
 """Places the selected jobs one by one, the largest demand first (Synergy, section 4.2)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.mechanisms.demotion import demote
+from synergy_core.mechanisms.recall import Recall
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments, Rooms, nodes_needed
@@ -42,6 +43,8 @@ class Packer:
         self._pool = selection.reservations.pool
         self._packing = Packing(selection)
         self._advised: Mapping[QueueEntry, NodeAssignments] = {}
+        self.recall: Final = Recall(selection.before, self._packing)
+        """What the last round tells of jobs that stay."""
 
     def pack(self, mode: Mode) -> Packing:
         """Place all jobs: those whose nodes are given, then those that may run on any nodes."""
@@ -57,7 +60,8 @@ class Packer:
                 self._leave(entry)
             else:
                 bound[entry] = _nodes_held(entry)
-        self._settle_all(bound)
+        self._settle_all(self._not_recalled(bound))
+        self.recall.note_settled()
         mark = self._packing.mark()
         for entry, assignments in loose.items():
             self._packing.unbind(entry.on(self._pool).reservation(assignments))
@@ -87,6 +91,14 @@ class Packer:
         """Place a job of fill mode, a profile run or a pinned job with what it holds; it gets nothing more."""
         held: Reservation = entry.held.reservation if entry.held is not None else ()
         self._packing.assign(entry, held, entry.info.cut_down)
+
+    def _not_recalled(self, bound: dict[QueueEntry, NodeAssignments]) -> dict[QueueEntry, NodeAssignments]:
+        """The jobs with these nodes that are not settled as in the last round."""
+        newcomers = self._selection.assigned
+        beside = [node for entry, nodes in bound.items() if entry in newcomers for node, _ in nodes]
+        beside += [node for assigned in self._packing.assigned.values() for node in assigned.nodes]
+        settled = self.recall.settle((entry for entry in bound if entry not in newcomers), beside)
+        return {entry: nodes for entry, nodes in bound.items() if entry not in settled}
 
     def _settle_all(self, bound: dict[QueueEntry, NodeAssignments]) -> None:
         for entry in self._in_order(list(bound)):

@@ -36,4 +36,8 @@ class ProportionalDemands:
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
     """Place all jobs of the selection at the proportional share."""
-    return Packer(selection, ProportionalDemands()).pack(mode)
+    packer = Packer(selection, ProportionalDemands())
+    packing = packer.pack(mode)
+    packer.recall.grown()
+    packer.recall.remember()
+    return packing

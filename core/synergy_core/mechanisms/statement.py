@@ -4,8 +4,7 @@ Each operation notes its reverse; `mark` and `undo_to` restore an earlier state.
 look at the outcome, and drop it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from operator import gt
 
 import numpy as np
@@ -13,30 +12,10 @@ from numpy.typing import NDArray
 
 from synergy_core.model.placement import Emptiness, NodeAssignments
 from synergy_core.model.pool import Reservation, shares_of
-from synergy_core.model.resources import Vector, smaller, split_down, times
+from synergy_core.model.resources import Vector, times
 from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-
-
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """Where a job is: what it has on each node, and the least that it can be cut down to there."""
-
-    shares: Reservation
-    least: Reservation
-
-    @property
-    def assignments(self) -> NodeAssignments:
-        return tuple((node, gpus) for node, gpus, _ in self.shares)
-
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        return tuple(node for node, _, _ in self.shares)
-
-    @property
-    def per_gpu(self) -> Vector:
-        """What is beside each GPU: the same on every node of a place that a mechanism made, else the least."""
-        return smaller(*[split_down(amounts, gpus) for _, gpus, amounts in self.shares])
+from synergy_core.selection.staying.assigned import Assigned
 
 
 class Packing:
@@ -73,6 +52,19 @@ class Packing:
         """Give a job its shares."""
         self._occupy(entry, Assigned(shares, least))
         self._reverses.append(lambda: self._leave(entry))
+
+    def take_over(self, known: Iterable[tuple[QueueEntry, Assigned]]) -> None:
+        """Give jobs without quotas what an earlier packing gave them. It cannot be undone; `set_free` belongs to it."""
+        for entry, assigned in known:
+            self.assigned[entry] = assigned
+            for node, _, _ in assigned.shares:
+                self.on_node[node].append(entry)
+
+    def set_free(self, known: Iterable[Mapping[int, Vector]]) -> None:
+        """What these nodes have left."""
+        rows = [row for one in known for row in one.items()]
+        if rows:
+            self.free[[node for node, _ in rows]] = [left for _, left in rows]
 
     def resize(self, entry: QueueEntry, shares: Reservation) -> None:
         """Change what a placed job has on its nodes."""

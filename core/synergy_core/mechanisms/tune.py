@@ -16,7 +16,7 @@ Where the paper leaves room:
   another such job waits for, the packing is undone, and they get the nodes that were found when they were selected.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,17 +54,21 @@ class TuneDemands:
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
     """Place all jobs of the selection; see the module."""
-    packing = Packer(selection, TuneDemands()).pack(mode)
-    grow(packing, _may_grow(packing, selection, mode))
+    packer = Packer(selection, TuneDemands())
+    packing = packer.pack(mode)
+    grow(packing, _may_grow(packing, selection, mode, packer.recall.grown()))
+    packer.recall.remember()
     return packing
 
 
-def _may_grow(packing: Packing, selection: PoolSelection, mode: Mode) -> dict[QueueEntry, Vector]:
-    """Who may get more, and how much per GPU at the most.
+def _may_grow(
+    packing: Packing, selection: PoolSelection, mode: Mode, grown: Container[QueueEntry]
+) -> dict[QueueEntry, Vector]:
+    """Who may get more, and how much per GPU at the most. The jobs `grown` have it already.
 
     In fill mode that is what a job held before it was cut down: the room for a newcomer is made no larger than needed.
     """
-    limits = {entry: entry.on(packing.pool).demand for entry in packing.assigned}
+    limits = {entry: entry.on(packing.pool).demand for entry in packing.assigned if entry not in grown}
     if mode == "fill":
         for entry in selection.staying:
             del limits[entry]

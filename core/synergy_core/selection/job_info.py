@@ -51,6 +51,8 @@ class JobInfo:
     ) -> None:
         self.job: Final = job
         self.name: Final = job.name
+        self.lasting: Final = object()
+        """The same object in all infos of the job between which it differs in passing fields only."""
         self.gpus: Final = job.gpus
         self.running: Final = job.running
         self.held: Final = _held(job, pools) if job.running is not None else None
@@ -73,6 +75,12 @@ class JobInfo:
 
     def __repr__(self) -> str:
         return f"JobInfo({self.name})"
+
+    def later(self, job: Job) -> "JobInfo":
+        """The same of the job at another moment: it differs in passing fields only (`snapshot.passing`)."""
+        made = object.__new__(JobInfo)
+        made.__dict__.update(self.__dict__, job=job, running=job.running)
+        return made
 
     @property
     def low(self) -> Vector:

@@ -9,6 +9,7 @@ from synergy_core.model.reasons import Reason
 from synergy_core.selection.preemption.losses import Loss
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import QuotaLedger
+from synergy_core.selection.staying.islands import PackedPool
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class PoolSelection:
     """Newcomers with their nodes."""
     floating: list[QueueEntry] = field(default_factory=list)
     """Newcomers for which there is room somewhere in the pool."""
+    before: PackedPool | None = None
+    """What the last round gave the jobs that stay; None: it is worked out anew, and not remembered."""
     turned_away: list[QueueEntry] = field(default_factory=list)
     """Jobs that wait because the nodes that they are bound to are full."""
 
