@@ -87,6 +87,8 @@ def steps_of(problem: Problem, policy: str) -> Floats:
 
 def on_columns(problem: Problem, shares: Floats) -> Floats:
     """X, rows x C, of shares of types (J x W): each in the type's faster placement, none where a job cannot run."""
+    if len(problem.columns) == len(problem.types) and not len(problem.pairs):
+        return np.where(problem.throughputs > 0, shares, 0.0)
     x = np.zeros((problem.rows, len(problem.columns)))
     jobs = np.arange(len(problem.jobs))
     for type_ in range(len(problem.types)):

@@ -166,6 +166,23 @@ def check(problem: Problem) -> None:
         raise FieldError("workers", "there is no worker at all; give at least one type a number above 0")
     if not problem.jobs:
         raise FieldError("jobs", "is empty; there is nothing to allocate")
+    usable = problem.throughputs * (problem.workers[problem.column_type] > 0)
+    if not _is_good(problem, usable):
+        _find_bad(problem, usable)
+    for index, tenant in enumerate(problem.tenants):
+        if not tenant.weight > 0:
+            raise FieldError(f"tenants[{index}].weight", f"must be above 0, is {tenant.weight:g}")
+
+
+def _is_good(problem: Problem, usable: Floats) -> bool:
+    """Whether the jobs' values can be used: at a glance, before each is looked at."""
+    least = np.stack([problem.scale - 1.0, problem.elapsed, problem.isolated_elapsed, problem.throughputs.min(axis=1)])
+    most = np.stack([problem.weight, problem.slo, usable.max(axis=1)])
+    return bool(least.min() >= 0.0 and most.min() > 0.0 and not (problem.steps < 0.0).any())
+
+
+def _find_bad(problem: Problem, usable: Floats) -> None:
+    """Raise FieldError for the first value of a job that no policy can use."""
     _above(problem.scale, "scale_factor", least=1.0)
     _above(problem.weight, "weight", strictly=True)
     for values, name in ((problem.elapsed, "time_since_start"), (problem.isolated_elapsed, "isolated_time")):
@@ -176,7 +193,6 @@ def check(problem: Problem) -> None:
         raise FieldError(
             f"jobs[{job}].slo_s", f"is in the past ({problem.slo[job]:g}); give the seconds from now, or null for none"
         )
-    usable = problem.throughputs * (problem.workers[problem.column_type] > 0)
     for job in np.flatnonzero((problem.throughputs < 0).any(axis=1))[:1]:
         raise FieldError(f"jobs[{job}].throughputs", "must not be negative")
     for job in np.flatnonzero(usable.max(axis=1) <= 0)[:1]:
@@ -185,9 +201,6 @@ def check(problem: Problem) -> None:
             f"all are 0 on the types that have workers, so job {problem.jobs[job]!r} could never run; "
             "give at least one above 0 or leave the job out",
         )
-    for index, tenant in enumerate(problem.tenants):
-        if not tenant.weight > 0:
-            raise FieldError(f"tenants[{index}].weight", f"must be above 0, is {tenant.weight:g}")
 
 
 def _above(values: Floats, name: str, *, least: float = 0.0, strictly: bool = False) -> None:

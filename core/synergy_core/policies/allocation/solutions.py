@@ -52,8 +52,8 @@ class Solutions:
         """The last X of jobs alone, by these jobs and columns."""
         self._pairs: dict[tuple[str, str], Floats] = {}
         """The same of pairs that are given time: C shares, in the order of `_columns`."""
-        self._time: dict[str, float] = {}
-        """The fraction of time in which each job runs by the last X."""
+        self._found: tuple[Problem, Floats] | None = None
+        """The last X, and the problem that it was found for."""
         self._cut_short = False
         """Whether the last X is the best that was found when time ran out."""
 
@@ -99,18 +99,28 @@ class Solutions:
         own, last = on_columns(problem, isolated_shares(problem)), self._recalled(problem)
         if not last.any():
             return within_most(problem, own), "isolated"
-        before = np.array([self._time.get(job, np.inf) for job in problem.jobs])
+        time = self._time()
+        before = np.array([time.get(job, np.inf) for job in problem.jobs])
         own[: len(problem.jobs)][time_used(problem, last) >= 0.5 * before] = 0.0
         return within_most(problem, within_bounds(problem, last + own)), "cut-short" if self._cut_short else "last"
+
+    def _time(self) -> dict[str, float]:
+        """The fraction of time in which each job runs by the last X."""
+        if self._found is None:
+            return {}
+        problem, x = self._found
+        return dict(zip(problem.jobs, time_used(problem, x).tolist(), strict=True))
 
     def _keep(self, sought: Sought, answer: AllocationMatrix) -> None:
         problem = sought.problem
         self._cut_short = answer.status == "time-limit"
-        self._key = () if self._cut_short else _key(sought)
+        self._key = () if self._cut_short or sought.policy not in _TIMELESS else _key(sought)
         self._again = None
         self._rows = {job: row for row, job in enumerate(problem.jobs)}
         self._columns, self._alone = problem.columns, answer.x[: len(problem.jobs)]
-        self._time = dict(zip(problem.jobs, time_used(problem, answer.x).tolist(), strict=True))
+        self._found, self._pairs = (problem, answer.x), {}
+        if not len(problem.pairs):
+            return
         of_pairs = answer.x[len(problem.jobs) :]
         given = np.flatnonzero(of_pairs.any(axis=1))
         names = [(problem.jobs[one], problem.jobs[other]) for one, other in problem.pairs[given].tolist()]

@@ -64,6 +64,8 @@ def _with_placements(
 ) -> tuple[Floats, Ints, tuple[str, ...]]:
     """Throughputs by column of jobs with these (J x W) on the fewest nodes, and the types and names of the columns
     beyond W: spread, then within domains."""
+    if all(job.gpus == 1 for job in jobs):
+        return speeds, np.empty(0, dtype=np.int64), ()
     near, far = speeds, np.zeros(speeds.shape)
     within: dict[tuple[int, int], Floats] = {}
     for row, job in enumerate(jobs):

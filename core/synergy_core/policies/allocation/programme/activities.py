@@ -40,10 +40,12 @@ def activities(problem: Problem) -> Activities:
     """Everything that can be done: jobs alone where they have throughput, and the pairs that can help (`helpful`)."""
     open_ = problem.workers[problem.column_type] > 0
     job, column = np.nonzero((problem.throughputs > 0) & open_)
-    if len(problem.pairs):
-        pair, pair_column = np.nonzero(helpful(problem))
-    else:
-        pair = pair_column = np.empty(0, dtype=np.int64)
+    if not len(problem.pairs):
+        rates, nothing = problem.throughputs[job, column], np.zeros(len(job))
+        return Activities(
+            job, column, problem.column_type[column], problem.scale[job], job, job, rates, nothing, alone=len(job)
+        )
+    pair, pair_column = np.nonzero(helpful(problem))
     members, rates = problem.pairs[pair], problem.pair_throughputs[pair, pair_column]
     columns = np.concatenate([column, pair_column])
     return Activities(

@@ -14,13 +14,14 @@ finitely many steps, because a vertex of the dual gives the prices and none occu
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from sys import float_info
 
 import numpy as np
 
 from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import OutOfTimeError
+from synergy_core.policies.allocation.programme.point import Beyond
 from synergy_core.policies.allocation.programme.programme import Programme
 
 Requirement = Callable[[float], Floats]
@@ -54,6 +55,15 @@ class Level:
     """No level above it is feasible."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Best:
+    """The best so far."""
+
+    z: float
+    time: Floats
+    proved: bool
+
+
 def highest_level(
     programme: Programme,
     requirement: Requirement,
@@ -71,9 +81,8 @@ def highest_level(
     """
     held = requirement(low)
     had = held if reached is None else np.minimum(held, reached)
-    upper, best = high, None
+    upper, best, priced = high, None, None
     stride = (high if first is None else first) - low
-    scarcity, ceiling = np.zeros_like(held), np.full_like(held, np.inf)
     for step in range(_MOST_STEPS):
         trial = min(upper, low + stride)
         if trial == upper and step >= _PATIENCE and step % 2:
@@ -86,27 +95,29 @@ def highest_level(
         except OutOfTimeError:
             break
         if point.level >= 1.0 - _SLACK or not direction.any():
-            best = Level(trial, point.time, scarcity, ceiling, proved=trial == upper)
+            best = _Best(trial, point.time, proved=trial == upper)
             low, held, had = trial, demanded, np.minimum(demanded, programme.throughput(point.time))
             stride *= 4.0
         else:
             here = _reached(programme, requirement, point.time, low, trial)
             if best is None or here > best.z:
-                best = Level(here, point.time, scarcity, ceiling, proved=False)
+                best = _Best(here, point.time, proved=False)
             if not point.cut_short:
-                scarcity, ceiling = point.scarcity, point.ceiling
+                priced = point
                 upper = min(
                     upper, _bound(requirement, point.price, float(point.price @ base) + point.level, low, trial)
                 )
         if best.proved or point.cut_short:
             break
         if upper - best.z <= _CLOSE * max(abs(upper), 1e-12):
-            best = Level(best.z, best.time, scarcity, ceiling, proved=True)
+            best = _Best(best.z, best.time, proved=True)
             break
     if best is None:
         raise OutOfTimeError
     z = min(best.z, upper)  # rounding may have said that a hair more was reached
-    return replace(best, z=z, time=programme.topped_up(best.time, requirement(z)), bound=upper)
+    beyond = Beyond(np.zeros_like(held), np.full_like(held, np.inf)) if priced is None else programme.beyond(priced)
+    time = programme.topped_up(best.time, requirement(z))
+    return Level(z, time, beyond.scarcity, beyond.ceiling, best.proved, upper)
 
 
 def _reached(programme: Programme, requirement: Requirement, time: Floats, low: float, high: float) -> float:

@@ -22,6 +22,19 @@ class Point:
     level: float
     price: Floats
     """G: what one more step per second demanded of every job of a class takes from the objective; at least 0."""
+    duals: Floats
+    """What HiGHS says of all rows of the programme, with the sign of a maximum."""
+    gain: Floats
+    surplus: Floats
+    """M: what was solved for."""
+    objective: float
+    cut_short: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beyond:
+    """What the prices of a `Point` say of jobs that have none."""
+
     scarcity: Floats
     """G: how far the price of one class alone could be raised with the optimum unchanged, and all prices still valid.
 
@@ -36,5 +49,3 @@ class Point:
     For, with a small price e of its own and what e can bring it there as the price of its time, all prices are still
     valid: p . throughput + e throughput_g <= their value here + e ceiling_g for all feasible throughputs.
     """
-    objective: float
-    cut_short: bool

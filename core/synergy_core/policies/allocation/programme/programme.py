@@ -26,7 +26,7 @@ from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.programme.activities import Activities
 from synergy_core.policies.allocation.programme.bound_rows import NO_ROWS, BoundRows
 from synergy_core.policies.allocation.programme.highs import DUAL, PRIMAL, basis_of, highspy_module, new_solver, run
-from synergy_core.policies.allocation.programme.point import Point, SolverError
+from synergy_core.policies.allocation.programme.point import Beyond, Point, SolverError
 from synergy_core.policies.allocation.programme.starting_basis import Market
 from synergy_core.policies.allocation.programme.symmetry import Merged
 
@@ -48,7 +48,6 @@ class Programme:
         self._workers = workers
         self._budget = budget
         self._bounds = bounds
-        self._bound_prices = np.zeros(len(bounds))
         self._classes = len(merged.members)
         self._unit = np.zeros(self._classes)  # above 0 at the end: each job has a type on which it runs alone
         np.maximum.at(self._unit, self.acts.first, self.acts.first_rate)
@@ -148,7 +147,6 @@ class Programme:
                 break
             solution = highs.getSolution()
             values, duals = np.array(solution.col_value), -np.array(solution.row_dual)
-            duals, self._bound_prices = np.split(duals, [len(duals) - len(self._bounds)])
             objective = -highs.getInfo().objective_function_value
             fresh = np.empty(0, dtype=np.int64) if cut_short else self._that_improve(duals, gain, surplus, objective)
             if not len(fresh):
@@ -158,8 +156,12 @@ class Programme:
         time = np.zeros(len(self.acts))
         time[self._columns[: len(values) - 1]] = np.maximum(values[1:], 0.0)
         price = np.maximum(-duals[: self._classes], 0.0) / self._unit
-        room, ceiling = self._room(self._reduced(duals, gain, surplus), price)
-        return Point(time, float(values[0]), price, price + room, ceiling, float(objective), cut_short)
+        return Point(time, float(values[0]), price, duals, gain, surplus, float(objective), cut_short)
+
+    def beyond(self, point: Point) -> Beyond:
+        """What the prices of a point say of jobs that have none."""
+        room, ceiling = self._room(self._reduced(point.duals, point.gain, point.surplus), point.price)
+        return Beyond(point.price + room, ceiling)
 
     def _first_columns(self) -> Ints:
         """All jobs alone, and for each job and column the pairs that keep most of both jobs' speed."""
@@ -231,6 +233,7 @@ class Programme:
     def _reduced(self, duals: Floats, gain: Floats, surplus: Floats) -> Floats:
         """M: what a unit of time of each activity would add to the objective; at an optimum at most 0."""
         acts, classes = self.acts, self._classes
+        duals, of_bounds = np.split(duals, [2 * classes + len(self._workers) + 1])
         speed, time = -duals[:classes] / (self.members * self._unit), duals[classes : 2 * classes] / self.members
         paired = np.arange(len(acts)) >= acts.alone
         worth = speed[acts.first] * acts.first_rate + speed[acts.second] * acts.second_rate
@@ -240,7 +243,7 @@ class Programme:
             + duals[2 * classes : -1][acts.type_] * acts.scale
         )
         if len(self._bounds):
-            taken = taken + self._bound_prices @ self._bounds.coefficients
+            taken = taken + of_bounds @ self._bounds.coefficients
         return np.asarray(gain - duals[-1] * surplus + worth - taken)
 
     def _room(self, reduced: Floats, price: Floats) -> tuple[Floats, Floats]:

@@ -6,13 +6,13 @@ bottlenecked, in proportion to their weights; FIFO gives all of it to the first 
 A job is *bottlenecked* when its normalised throughput cannot rise without another's falling. The paper finds these jobs
 by a MILP. Here the dual prices p of the linear programme that found the level decide: p . throughput cannot rise for
 any feasible throughput. So no job with p > 0 can rise while the others keep what they have, nor one whose price could
-be above 0 with the same right (`Point.scarcity`). Of the jobs that the level raises at least one has p > 0, so each
+be above 0 with the same right (`Beyond.scarcity`). Of the jobs that the level raises at least one has p > 0, so each
 step ends at least one job. The prices of a degenerate optimum may not show a bottlenecked job; it then holds the next
 level at the same height and is found there. The outcome is that of the exact test.
 
 A job's own limit, its fastest speed all the time, is part of what a level demands (`Fill.at`). So a level passes any
 number of such limits in one step, and of jobs of a FIFO queue that are served in full. Once some jobs are bottlenecked,
-the limits of the others are what they can have beside those (`Point.ceiling`): where they take all V100s, the speed on
+the limits of the others are what they can have beside those (`Beyond.ceiling`): where they take all V100s, the speed on
 the types that are left. So a queue that is served by the last free type does not take a step for each job either.
 """
 

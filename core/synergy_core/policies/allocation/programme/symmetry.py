@@ -52,6 +52,8 @@ class Merged:
 
 def merge(acts: Activities, keys: Floats) -> Merged:
     """Merge jobs with equal rows of `keys` (J x K: all that the programme knows of a job but its activities)."""
+    if acts.alone == len(acts):
+        return _merged_alone(acts, keys)
     job_class = _numbered(_hash_rows(keys))
     if job_class.max(initial=-1) + 1 == len(keys):
         return apart(acts, len(keys))
@@ -66,7 +68,7 @@ def merge(acts: Activities, keys: Floats) -> Merged:
         refined = _numbered(_mix(signature))
         same = refined.max(initial=-1) == job_class.max(initial=-1)
         job_class = refined
-        if same or acts.alone == len(acts):  # without pairs nothing follows from the others' classes
+        if same:
             break
     merged = _merged(acts, job_class, forth, back, paired)
     if _is_equitable(acts, keys, merged):
@@ -84,6 +86,48 @@ def apart(acts: Activities, jobs: int) -> Merged:
         activities=acts,
         activity_class=np.arange(len(acts)),
         sizes=np.ones(len(acts)),
+    )
+
+
+def _merged_alone(acts: Activities, keys: Floats) -> Merged:
+    """Without pairs nothing follows from other jobs' classes: jobs with equal numbers are a class, by their bits."""
+    jobs, numbers = len(keys), keys.shape[1]
+    rows = np.zeros((jobs, numbers + 1 + int(acts.column.max(initial=-1)) + 1))
+    rows[:, :numbers] = keys
+    rows[acts.first, numbers] = acts.scale
+    rows[acts.first, numbers + 1 + acts.column] = acts.first_rate
+    rows += 0.0  # makes one zero of two
+    bits, width = rows.tobytes(), rows.itemsize * rows.shape[1]
+    known: dict[bytes, int] = {}
+    classes = [known.setdefault(bits[at : at + width], len(known)) for at in range(0, jobs * width, width)]
+    if len(known) == jobs:
+        return apart(acts, jobs)
+    job_class = np.array(classes, dtype=np.int64)
+    representative = np.zeros(len(known), dtype=np.int64)
+    representative[job_class[::-1]] = np.arange(jobs - 1, -1, -1)  # the last one that is written stays: the first job
+    begins = np.searchsorted(acts.first, np.arange(jobs))
+    of_class = np.isin(acts.first, representative)
+    first_of_class = np.cumsum(of_class) - of_class
+    activity_class = first_of_class[begins[representative]][job_class[acts.first]]
+    activity_class += np.arange(len(acts)) - begins[acts.first]
+    first, members = job_class[acts.first[of_class]], np.bincount(job_class).astype(float)
+    return Merged(
+        job_class=job_class,
+        members=members,
+        representative=representative,
+        activities=Activities(
+            row=acts.row[of_class],
+            column=acts.column[of_class],
+            type_=acts.type_[of_class],
+            scale=acts.scale[of_class],
+            first=first,
+            second=first,
+            first_rate=acts.first_rate[of_class],
+            second_rate=acts.second_rate[of_class],
+            alone=len(first),
+        ),
+        activity_class=activity_class,
+        sizes=members[first],
     )
 
 

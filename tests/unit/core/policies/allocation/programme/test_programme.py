@@ -114,26 +114,32 @@ def test_the_highest_level_its_prices_scarcity_and_ceiling(seed: int, pairs: boo
     assert point.price @ direction == pytest.approx(1.0)
 
 
+def _beyond(programme: Programme, point: Point) -> tuple[Floats, Floats]:
+    found = programme.beyond(point)
+    return found.scarcity, found.ceiling
+
+
 def _valid(dense: Dense, point: Point, had: Floats) -> None:
     """Prices bound what can be had; each class's scarcity in the place of its price does so too, and no more; with a
     small price for a class without scarcity the bound rises by that times the ceiling at most."""
     unit, value = dense.programme.fastest, float(point.price @ had)
+    scarcity, ceiling = _beyond(dense.programme, point)
     assert point.price.min() >= 0.0
-    assert (point.scarcity >= point.price).all()
+    assert (scarcity >= point.price).all()
     assert dense.most(point.price) == pytest.approx(value, rel=1e-6)
     largest = float((point.price * unit).max())
     for one in range(len(had)):
         alone = np.arange(len(had)) == one
-        own = np.where(alone, np.maximum(point.scarcity, point.price), point.price)
+        own = np.where(alone, np.maximum(scarcity, point.price), point.price)
         assert dense.most(own) <= float(own @ had) + 1e-6 * value
-        room = float((point.scarcity - point.price)[one] * unit[one])
+        room = float((scarcity - point.price)[one] * unit[one])
         if room > 1e-6 * largest:
             beyond = point.price + 1.05 * room / unit[one] * alone
             assert dense.most(beyond) > float(beyond @ had) + 1e-9 * value, "and no more"
         small = 1e-3 * largest / unit[one]
         if room < 1e-6 * largest:
             risen = dense.most(point.price + small * alone)
-            assert risen <= value + small * point.ceiling[one] + 1e-6 * value
+            assert risen <= value + small * ceiling[one] + 1e-6 * value
 
 
 @pytest.mark.parametrize(("seed", "pairs", "kinds"), CASES)
@@ -178,8 +184,8 @@ def test_a_ceiling_is_the_speed_on_types_that_cost_nothing(own: float, others: f
     point = programme.solve(base=np.zeros(3), direction=np.array([0.0, 8.0, 4.0]) * others)
     assert point.level == pytest.approx(0.5)
     assert point.price * others == pytest.approx([0.0, 1 / 16, 1 / 8])
-    assert point.ceiling[0] == pytest.approx(4.0 * own)
-    assert point.scarcity * others == pytest.approx([0.0, 1 / 16, 1 / 8])
+    assert programme.beyond(point).ceiling[0] == pytest.approx(4.0 * own)
+    assert programme.beyond(point).scarcity * others == pytest.approx([0.0, 1 / 16, 1 / 8])
 
 
 def test_a_ceiling_can_be_the_speed_of_a_pair_within_a_class_for_each_of_the_two() -> None:
@@ -192,7 +198,7 @@ def test_a_ceiling_can_be_the_speed_of_a_pair_within_a_class_for_each_of_the_two
     )
     programme = _programme(made)
     point = programme.solve(base=np.zeros(3), direction=np.array([0.0, 8.0, 4.0]))
-    assert point.ceiling[0] == pytest.approx(5.0)
+    assert programme.beyond(point).ceiling[0] == pytest.approx(5.0)
 
 
 def test_a_pair_costs_the_time_of_both() -> None:
@@ -206,7 +212,7 @@ def test_a_pair_costs_the_time_of_both() -> None:
     programme = _programme(made, merged=False)
     point = programme.solve(base=np.zeros(4), gain=np.where(programme.acts.first > 0, programme.acts.first_rate, 0.0))
     assert point.objective == pytest.approx(12.0)
-    assert point.ceiling[0] == 0.0
+    assert programme.beyond(point).ceiling[0] == 0.0
 
 
 def test_scarcity_of_a_job_without_a_price_is_the_price_that_it_could_have() -> None:
@@ -215,14 +221,14 @@ def test_scarcity_of_a_job_without_a_price_is_the_price_that_it_could_have() -> 
     point = programme.solve(base=np.zeros(2), direction=np.array([5.0, 0.0]))
     assert point.level == pytest.approx(1.0)
     assert point.price == pytest.approx([0.2, 0.0])
-    assert point.scarcity == pytest.approx([0.2, 0.4])
+    assert programme.beyond(point).scarcity == pytest.approx([0.2, 0.4])
 
 
 def test_of_a_class_of_two_a_price_is_for_a_step_of_each() -> None:
     programme = _programme(problem([[10.0], [5.0], [5.0]], [0.5]))
     point = programme.solve(base=np.zeros(2), direction=np.array([5.0, 0.0]))
     assert point.price == pytest.approx([0.2, 0.0])
-    assert point.scarcity == pytest.approx([0.2, 0.8])
+    assert programme.beyond(point).scarcity == pytest.approx([0.2, 0.8])
 
 
 def test_where_a_pair_is_within_one_class_both_its_ends_count() -> None:
