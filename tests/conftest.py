@@ -10,7 +10,7 @@ import pytest_asyncio
 from hypothesis import settings
 
 import synergy_devcluster
-from support.api_server.crds import apply_crds
+from support.api_server.crds import apply_crds, known_to_controllers
 from support.on_cluster.namespaces import fresh_namespace
 from support.on_cluster.tenants import all_allowed
 from synergy_cli.product import install
@@ -75,6 +75,13 @@ async def kube(devcluster: synergy_devcluster.Cluster) -> AsyncIterator[KubeClie
 async def custom_resources(kube: KubeClient, repository: Path) -> None:
     """The custom resource definitions of `crds/`, established."""
     await apply_crds(kube, repository)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def known_definitions(kube: KubeClient, custom_resources: None) -> None:
+    """The same, known to the controllers of quotas and of garbage collection: on a new cluster that takes up to half a
+    minute, later a second."""
+    await known_to_controllers(kube)
 
 
 @pytest_asyncio.fixture
