@@ -10,7 +10,7 @@ import pytest_asyncio
 from hypothesis import settings
 
 import synergy_devcluster
-from support.api_server.crds import apply_crds
+from support.api_server.crds import apply_crds, known_to_controllers
 from support.on_cluster.namespaces import fresh_namespace
 from support.on_cluster.tenants import all_allowed
 from synergy_cli.product import install
@@ -21,10 +21,10 @@ from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES
 
 # CI checks a change against the same examples each time; everywhere else the search goes on, a little with each run and
-# for long with `make properties`
-settings.register_profile("few", max_examples=40)
+# for long with `make properties`. No example has a time limit: on a busy machine it would fail
+settings.register_profile("few", max_examples=40, deadline=None)
 settings.register_profile("ci", settings.get_profile("few"), derandomize=True)
-settings.register_profile("many", max_examples=1000)
+settings.register_profile("many", max_examples=1000, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "few")
 
 REPOSITORY = Path(__file__).parent.parent
@@ -75,6 +75,13 @@ async def kube(devcluster: synergy_devcluster.Cluster) -> AsyncIterator[KubeClie
 async def custom_resources(kube: KubeClient, repository: Path) -> None:
     """The custom resource definitions of `crds/`, established."""
     await apply_crds(kube, repository)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def known_definitions(kube: KubeClient, custom_resources: None) -> None:
+    """The same, known to the controllers of quotas and of garbage collection: on a new cluster that takes up to half a
+    minute, later a second."""
+    await known_to_controllers(kube)
 
 
 @pytest_asyncio.fixture

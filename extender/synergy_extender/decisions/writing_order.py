@@ -51,6 +51,30 @@ def waited_for(changes: Sequence[StatusChange]) -> int:
     return count
 
 
+def still_good(earlier: Iterable[StatusChange], changes: Sequence[StatusChange]) -> list[StatusChange]:
+    """Of the runs that stay, by earlier decisions that are not written: those that the new decisions allow. These were
+    made as if the earlier ones did not exist: what a run would grow by may be given away."""
+    changed = {change.job.key for change in changes}
+    entering = _nodes(change for change in changes if change.kind is ChangeKind.ENTER)
+    return [
+        change
+        for change in earlier
+        if change.job.key not in changed and (entering.isdisjoint(_nodes([change])) or not _grows(change))
+    ]
+
+
+def _grows(change: StatusChange) -> bool:
+    """Whether the run gets more CPU or memory on a node than its status says."""
+    before = change.job.status.allocation
+    held = {share.node: share for share in before.workers} if before is not None else {}
+    return change.allocation is not None and any(
+        share.node not in held
+        or share.cpu_millis > held[share.node].cpu_millis
+        or share.memory_bytes > held[share.node].memory_bytes
+        for share in change.allocation.workers
+    )
+
+
 def _nodes(changes: Iterable[StatusChange]) -> set[str]:
     places = (change.allocation for change in changes)
     return {share.node for place in places if place is not None for share in (*place.workers, *place.planned)}

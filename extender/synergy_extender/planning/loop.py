@@ -222,7 +222,7 @@ class PlanningLoop:
         plan = result.plan if result is not None else None
         await self._autoscaling.keep(self._cache.state(), plan)
         with self._metrics.planning.write_seconds.labels(mode).time():
-            done, more = await self._statuses.write(decision.changes, arrivals)
+            done, more = await self._statuses.write(decision.changes, arrivals, new_round=mode == "round")
         if more:
             self._again_at = self._clock() + _POSITIONS_AGAIN_S
         if done.left:

@@ -7,7 +7,7 @@ from typing import Final
 
 from synergy_extender.cluster.views import Key
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
-from synergy_extender.decisions.writing_order import waited_for
+from synergy_extender.decisions.writing_order import still_good, waited_for
 
 AT_ONCE: Final = 32
 """Changes between two looks for new jobs."""
@@ -27,8 +27,9 @@ class Backlog:
     """Writes the changes of one pass after another with `write`, which returns the jobs whose change it dropped.
 
     `arrivals` counts the jobs that have begun to wait for a place. `clock` gives monotonic seconds. A change that is
-    left behind is written in the next pass, unless that changes the same job. What only tells people why a job waits
-    is not kept: the next plan finds it anew.
+    left behind is written in a later pass of the same round, unless that changes the same job, or gives away what the
+    job would grow by. A new round is planned from what is written: it says anew how each run goes on. What only tells
+    people why a job waits is not kept: the next plan finds it anew.
     """
 
     def __init__(
@@ -47,11 +48,11 @@ class Backlog:
         """Write nothing of earlier passes any more: another replica may have decided since."""
         self._left, self._since = [], None
 
-    async def write(self, changes: Sequence[StatusChange], seen: int) -> Written:
-        """Write them in order. `seen` is how many arrivals the pass knew of. Raises like `write`."""
+    async def write(self, changes: Sequence[StatusChange], seen: int, *, new_round: bool) -> Written:
+        """Write them in order. `seen` is how many arrivals the pass knew of; `new_round` says that it planned a round.
+        Raises like `write`."""
         count = waited_for(changes)
-        changed = {change.job.key for change in changes}
-        late = [*(change for change in self._left if change.job.key not in changed), *changes[count:]]
+        late = [*(() if new_round else still_good(self._left, changes)), *changes[count:]]
         self._left = _kept(late)  # also if writing fails
         dropped = await self._write(changes[:count])
         while late and not self._gives_way(seen):

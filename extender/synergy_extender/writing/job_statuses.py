@@ -40,9 +40,10 @@ class JobStatuses:
         """This replica begins to lead."""
         self._backlog.forget()
 
-    async def write(self, changes: Sequence[StatusChange], arrivals: int) -> tuple[Written, bool]:
+    async def write(self, changes: Sequence[StatusChange], arrivals: int, *, new_round: bool) -> tuple[Written, bool]:
         """Write all that runs depend on, and as many new reasons and positions as are no burden. `arrivals` is how many
-        of them the pass knew of. Also whether more than estimates is held back: the next pass finds it.
+        of them the pass knew of; `new_round` says that it planned a round. Also whether more than estimates is held
+        back: the next pass finds it.
 
         Raises like StatusWriter.write.
         """
@@ -50,7 +51,7 @@ class JobStatuses:
         estimates = sum(change.kind is ChangeKind.ESTIMATE for change in chosen)
         self._estimates.spend(estimates)
         told = sum(change.kind is not ChangeKind.ESTIMATE for change in changes)
-        written = await self._backlog.write(chosen, arrivals)
+        written = await self._backlog.write(chosen, arrivals, new_round=new_round)
         self._metrics.writes.unwritten_jobs.set(len(self.unwritten))
         return written, len(chosen) - estimates < told
 

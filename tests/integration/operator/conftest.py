@@ -36,7 +36,7 @@ async def least_rights(
 
 @pytest_asyncio.fixture(scope="package")
 async def operator(
-    kube: KubeClient, custom_resources: None, least_rights: Path, tmp_path_factory: pytest.TempPathFactory
+    kube: KubeClient, known_definitions: None, least_rights: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[OperatorProcess]:
     """A running operator."""
     folder = tmp_path_factory.mktemp("operator")

@@ -4,12 +4,17 @@ import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
+from support.on_cluster.namespaces import fresh_namespace
 from support.waiting import eventually
+from synergy_api.names import API_VERSION
 from synergy_kube import KubeClient
-from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, RESOURCE_QUOTAS, TRAINING_JOBS
+
+_COUNTED: Final = "count/trainingjobs.kube-synergy.dev"
 
 
 async def apply_crds(kube: KubeClient, repository: Path) -> None:
@@ -25,6 +30,36 @@ async def apply_crds(kube: KubeClient, repository: Path) -> None:
             return conditions.get("Established") == "True"
 
         await eventually(established, seconds=20, what=f"{name} to be established")
+
+
+async def known_to_controllers(kube: KubeClient) -> None:
+    """Wait until kube-controller-manager counts TrainingJobs in quotas, and deletes those whose owner is gone. It looks
+    for new definitions every 30 s, and later if it does so while the API server does not serve them yet."""
+    async with fresh_namespace(kube) as namespace:
+        quota = {"metadata": {"name": "jobs"}, "spec": {"hard": {_COUNTED: "5"}}}
+        await kube.create(RESOURCE_QUOTAS, quota, namespace)
+
+        async def counted() -> bool:
+            status = (await kube.get(RESOURCE_QUOTAS, "jobs", namespace)).get("status") or {}
+            return _COUNTED in (status.get("used") or {})
+
+        await eventually(counted, seconds=90, what="TrainingJobs to count in quotas")
+        owner = await kube.create(TRAINING_JOBS, _idle_job("owner"), namespace)
+        reference = {"apiVersion": API_VERSION, "kind": "TrainingJob", "name": "owner", "uid": owner["metadata"]["uid"]}
+        await kube.create(TRAINING_JOBS, _idle_job("owned", ownerReferences=[reference]), namespace)
+        await kube.delete(TRAINING_JOBS, "owner", namespace)
+
+        async def gone() -> bool:
+            return not (await kube.list(TRAINING_JOBS, namespace))["items"]
+
+        await eventually(gone, seconds=90, what="a TrainingJob to go with its owner")
+
+
+def _idle_job(name: str, **metadata: Any) -> dict[str, Any]:
+    """A job that nobody acts for."""
+    container = {"name": "train", "image": "x", "command": ["x"]}
+    spec = {"gpus": 1, "steps": 1, "managedBy": "example.com/nobody", "template": {"spec": {"containers": [container]}}}
+    return {"metadata": {"name": name, **metadata}, "spec": spec}
 
 
 @asynccontextmanager

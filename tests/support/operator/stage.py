@@ -49,13 +49,17 @@ class OperatorProcess:
         }
         self._process: asyncio.subprocess.Process | None = None
 
-    async def start(self) -> None:
-        """Start it and wait until it answers its probe."""
+    async def start(self, seconds: float = 60) -> None:
+        """Start it and wait until it answers its probe. If it does not, it is killed: nobody else would end it."""
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "synergy_operator", env=self._env, stdout=log, stderr=log
             )
-        await eventually(self.healthy, seconds=60, what="the operator to answer its probe")
+        try:
+            await eventually(self._up, seconds=seconds, what=f"the operator to answer its probe; its log: {self.log}")
+        except BaseException:
+            await self._killed()
+            raise
 
     async def healthy(self) -> bool:
         """Whether the liveness probe passes."""
@@ -68,6 +72,17 @@ class OperatorProcess:
         except aiohttp.ClientError:
             return False
 
+    async def _up(self) -> bool:
+        assert self._process is not None
+        code = self._process.returncode
+        assert code is None, f"the operator has ended with {code}; its log: {self.log}"
+        return await self.healthy()
+
+    async def _killed(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
     async def metrics(self) -> dict[str, float]:
         """Each sample that the operator exports, by name and labels as Prometheus reads them."""
         url = f"http://127.0.0.1:{self.metrics_port}/metrics"
@@ -78,10 +93,14 @@ class OperatorProcess:
         return {name: float(value) for name, _, value in pairs}
 
     async def end(self, how: signal.Signals) -> int:
-        """End it by a signal. Returns its exit code."""
+        """End it by a signal. Returns its exit code. If it does not end in a minute, it is killed."""
         assert self._process is not None
-        self._process.send_signal(how)
-        return await asyncio.wait_for(self._process.wait(), 60)
+        if self._process.returncode is None:
+            self._process.send_signal(how)
+        try:
+            return await asyncio.wait_for(self._process.wait(), 60)
+        finally:
+            await self._killed()
 
 
 @asynccontextmanager
