@@ -21,8 +21,8 @@ from synergy_core.throughput.skew import NO_RULES, PackRules
 
 
 class Memory:
-    """Of the plans of one caller, one after the other. Of a job of which only passing fields differ (`snapshot.passing`)
-    all is known still."""
+    """Of the plans of one caller, one after the other. All is known still of a job of which only passing fields
+    differ (`snapshot.passing`)."""
 
     def __init__(self) -> None:
         self.pools: list[Pool] = []
@@ -57,14 +57,24 @@ class Memory:
         """What is known of a job of the present plan: always the same object."""
         found = self._infos.get(job.name)
         if found is None:
-            found = self._before.get(job.name)
-            speeds = self.speeds.of.get(job.name, NO_SPEEDS)
-            if found is None or found.speeds != speeds or not lasts(found.job, job):
-                found = JobInfo(job, self.pools, self._tolerance, self._classes, rules=self._rules, speeds=speeds)
-            elif found.job is not job:
-                found = found.later(job)
-            self._infos[job.name] = found
+            found = self._infos[job.name] = self._known(job) or JobInfo(
+                job,
+                self.pools,
+                self._tolerance,
+                self._classes,
+                rules=self._rules,
+                speeds=self.speeds.of.get(job.name, NO_SPEEDS),
+            )
         return found
+
+    def _known(self, job: Job) -> JobInfo | None:
+        """What the last plan knew of the job, where that holds still."""
+        found = self._before.get(job.name)
+        if found is None or found.speeds != self.speeds.of.get(job.name, NO_SPEEDS):
+            return None
+        if found.job is job:
+            return found
+        return found.later(job) if lasts(found.job, job) else None
 
 
 def _pools(nodes: Sequence[Node]) -> list[Pool]:

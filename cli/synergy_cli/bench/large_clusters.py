@@ -11,6 +11,7 @@ from multiprocessing import get_context
 import click
 
 from synergy_cli.bench.growth import growth_over_n_log_n
+from synergy_cli.bench.next_round import next_rounds
 from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_cli.text_table import text_table
 from synergy_core.collector import collector_paused
@@ -28,7 +29,7 @@ TYPES = (1, 4)
 
 @dataclass(frozen=True, slots=True)
 class LargeCase:
-    """One size. All times are processor seconds of one plan, with no memory of earlier ones."""
+    """One size. All times are processor seconds of one plan; but for `next_s` with no memory of earlier ones."""
 
     gpus: int
     types: int
@@ -36,9 +37,11 @@ class LargeCase:
     running: int
     waiting: int
     round_s: float
+    next_s: float
+    """A round of the leader that planned the one before: 1 % of the running jobs have ended, and as many have come."""
     fill_s: float
     memory_mb: float
-    """Peak of the process that planned as one, with the snapshots of two rounds."""
+    """Peak of the process that planned as one, with the snapshots of some rounds."""
     own_s: float | None = None
     """In parts: of the process that divides, plans its parts, and joins."""
     forks_s: float | None = None
@@ -75,6 +78,7 @@ def measured(nodes: int, jobs: int, types: int, *, seed: int, policy: str, proce
     del start
     round_s, _, _, result = _spent(lambda: plan(snapshot, config))
     fill_s, *_ = _spent(lambda: plan(snapshot, PlanConfig(policy=policy, mechanism="tune", mode="fill")))
+    next_s = next_rounds(snapshot, config, seed=seed + 2).seconds
     memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     own_s, forks_s, longest_s = None, None, None
     if types > 1:
@@ -86,6 +90,7 @@ def measured(nodes: int, jobs: int, types: int, *, seed: int, policy: str, proce
         running=len(result.allocations),
         waiting=len(result.waiting),
         round_s=round_s,
+        next_s=next_s,
         fill_s=fill_s,
         memory_mb=memory_mb,
         own_s=own_s,
@@ -113,6 +118,7 @@ def _text(cases: Sequence[LargeCase], processes: int) -> str:
         "running",
         "waiting",
         "round s",
+        "next round s",
         "fill s",
         "MB",
         f"in parts, {processes} processes: own s",
@@ -125,6 +131,7 @@ def _text(cases: Sequence[LargeCase], processes: int) -> str:
             (
                 *(str(n) for n in (case.gpus, case.types, case.jobs, case.running, case.waiting)),
                 f"{case.round_s:.2f}",
+                f"{case.next_s:.2f}",
                 f"{case.fill_s:.2f}",
                 f"{case.memory_mb:.0f}",
                 *("" if s is None else f"{s:.2f}" for s in (case.own_s, case.forks_s, case.longest_s)),

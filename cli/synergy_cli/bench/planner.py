@@ -10,6 +10,7 @@ import click
 
 from synergy_cli.bench.growth import growth_over_n_log_n
 from synergy_cli.bench.large_clusters import measure_large
+from synergy_cli.bench.policies import measure_policies
 from synergy_cli.bench.workload import a_round_later, among_tenants, cluster
 from synergy_cli.errors import bad_options
 from synergy_cli.text_table import text_table
@@ -67,14 +68,39 @@ class Case:
     type=click.IntRange(1, 64),
     help="With --large: processes in which parts are planned.",
 )
+@click.option(
+    "--policies", is_flag=True, help="Plan 10,240 GPUs and 5,000 jobs under each policy instead: processor seconds."
+)
+@click.option("--only", default="", metavar="P[,P...]", help="With --policies: these alone.")
+@click.option(
+    "--types",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 8),
+    help="With --policies: GPU types among which nodes and jobs are dealt out.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def planner_command(
-    *, seed: int, repeats: int, policy: str, tenants: int, large: bool, processes: int, as_json: bool
+    *,
+    seed: int,
+    repeats: int,
+    policy: str,
+    tenants: int,
+    large: bool,
+    processes: int,
+    policies: bool,
+    only: str,
+    types: int,
+    as_json: bool,
 ) -> None:
     """Measure one plan of a busy cluster: after two rounds, with all GPUs taken and many jobs waiting."""
     if large:
         with bad_options():
             measure_large(seed=seed, policy=policy, processes=processes, as_json=as_json)
+        return
+    if policies:
+        with bad_options():
+            measure_policies(types=types, seed=seed, only=[name for name in only.split(",") if name], as_json=as_json)
         return
     cases = []
     for nodes, jobs, aim_s in _SIZES:

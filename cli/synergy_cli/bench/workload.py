@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from synergy_core.model.answer import Plan
-from synergy_core.model.snapshot import Job, Node, Profile, Snapshot, Tenant
+from synergy_core.model.snapshot import Allocation, Job, Node, Profile, Snapshot, Tenant
 
 _GIB = 2**30
 _GPUS, _CPU, _MEMORY = 8, 24000, 500 * _GIB
@@ -23,7 +23,14 @@ def cluster(*, nodes: int, jobs: int, seed: int, types: int = 1) -> Snapshot:
     rng = random.Random(seed)  # noqa: S311 - a workload, not a secret
     return Snapshot(
         nodes=tuple(
-            Node(name=f"n{index:05}", gpu_type=_TYPES[index % types], gpus=_GPUS, cpu_millis=_CPU, memory_bytes=_MEMORY)
+            Node(
+                name=f"n{index:05}",
+                gpu_type=_TYPES[index % types],
+                gpus=_GPUS,
+                cpu_millis=_CPU,
+                memory_bytes=_MEMORY,
+                price_per_hour=1.0,
+            )
             for index in range(nodes)
         ),
         jobs=tuple(_of_type(_job(rng, index), index, types) for index in range(jobs)),
@@ -39,6 +46,32 @@ def a_round_later(snapshot: Snapshot, plan: Plan, *, seed: int) -> Snapshot:
         for job in snapshot.jobs
     )
     return replace(snapshot, jobs=tuple(jobs))
+
+
+def the_round_after(snapshot: Snapshot, plan: Plan, *, seed: int, leaving: float = 0.01) -> Snapshot:
+    """The same cluster at the next round. All times went on, as the extender tells them: that makes every job another
+    object. Of the running jobs so many have ended, and as many jobs have come."""
+    rng = random.Random(seed)  # noqa: S311 - a workload, not a secret
+    given = {allocation.job: allocation for allocation in plan.allocations}
+    jobs = [
+        _a_round_older(job, given.get(job.name), snapshot.round_s)
+        for job in snapshot.jobs
+        if job.name not in given or rng.random() >= leaving
+    ]
+    now = snapshot.now + snapshot.round_s
+    came = [
+        replace(_job(rng, index), name=f"r{now:.0f}-{index}", arrival_s=now, attained_gpu_s=0.0)
+        for index in range(len(snapshot.jobs) - len(jobs))
+    ]
+    types = sorted({node.gpu_type for node in snapshot.nodes}, key=_TYPES.index)
+    came = [_of_type(job, index, len(types)) for index, job in enumerate(came)]
+    return replace(snapshot, jobs=(*jobs, *came), now=now)
+
+
+def _a_round_older(job: Job, running: Allocation | None, round_s: float) -> Job:
+    if running is None:
+        return replace(job, running=None, waiting_s=job.waiting_s + round_s)
+    return replace(job, running=running, attained_gpu_s=job.attained_gpu_s + round_s * job.gpus)
 
 
 def among_tenants(snapshot: Snapshot, tenants: int) -> Snapshot:

@@ -14,7 +14,7 @@ from synergy_core.model.resources import node_share
 from synergy_core.model.snapshot import Allocation, Job, Snapshot
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import JobSpeeds
-from synergy_core.selection.colocation_groups import CoLocationGroups
+from synergy_core.selection.colocation_groups import NO_GROUPS, CoLocationGroups
 from synergy_core.selection.preemption.losses import Cause
 from synergy_core.selection.shut_out import ShutOut
 from synergy_core.throughput.estimates import Speeds
@@ -97,8 +97,10 @@ def _waiting(outcome: Outcome, groups: CoLocationGroups, shut_out: Mapping[str, 
 def _allocations(
     packing: Packing, config: PlanConfig, groups: CoLocationGroups, speeds: Speeds
 ) -> Iterable[Allocation]:
-    for given in _of_planned(packing, config, speeds):
-        yield from groups.allocations(given, packing.pool)
+    planned = _of_planned(packing, config, speeds)
+    if groups is NO_GROUPS:
+        return planned
+    return (one for given in planned for one in groups.allocations(given, packing.pool))
 
 
 def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterable[Allocation]:
@@ -106,7 +108,7 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
     for entry, assigned in packing.assigned.items():
         terms, running, held = entry.on(pool), entry.job.running, entry.held
         as_it_was = held is not None and held.pool is pool and held.reservation == assigned.shares
-        unchanged = as_it_was and running is not None and not running.partners  # it may have had partners
+        unchanged = as_it_was and running is not None and not running.shares_gpu_with  # it may have had partners
         if config.mode == "fill" and running is not None and unchanged:
             yield running
             continue

@@ -19,7 +19,8 @@ class Recall:
         """What the last round tells of this one."""
 
     def settle(self, staying: Iterable[QueueEntry], others: Iterable[int]) -> Collection[QueueEntry]:
-        """Settle the staying jobs that the last round has settled; those. On the nodes `others` are jobs beside them."""
+        """Settle staying jobs as in the last round, where it has settled them; those. On nodes of `others` are jobs
+        beside them."""
         if self._before is None:
             return ()
         barred = set(others)

@@ -123,8 +123,9 @@ class Reservations:
         self.floating = 0
         self._left: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._changed: set[int] = set()
-        self.slots: Rooms = np.array([self._slots_of(index) for index in range(len(pool.nodes))], dtype=np.int64)
-        self.total = int(self.slots.sum())
+        self._slots = [self._slots_of(index) for index in range(len(pool.nodes))]
+        self.slots: Rooms = np.array(self._slots, dtype=np.int64)
+        self.total = sum(self._slots)
         self._unheld = sum(gpus for gpus, is_open in zip(self.free_gpus, pool.is_open, strict=True) if is_open)
 
     def copy(self) -> "Reservations":
@@ -132,7 +133,7 @@ class Reservations:
         other = copy(self)
         other.free_gpus = list(self.free_gpus)
         other.free = [list(free) for free in self.free]
-        other.slots = self.slots.copy()
+        other._slots, other.slots = list(self._slots), self.slots.copy()
         other._left, other._changed = None, set()
         return other
 
@@ -196,9 +197,10 @@ class Reservations:
                 free[dimension] -= sign * amount
             if self.pool.is_open[node]:
                 self._unheld -= sign * gpus
-                before, after = int(self.slots[node]), self._slots_of(node)
-                self.slots[node] = after
-                self.total += after - before
+                before, after = self._slots[node], self._slots_of(node)
+                if before != after:
+                    self._slots[node] = self.slots[node] = after
+                    self.total += after - before
 
     def _slots_of(self, node: int) -> int:
         if not self.pool.is_open[node]:

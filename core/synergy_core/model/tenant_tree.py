@@ -49,6 +49,8 @@ class TenantTree:
             for gpu_type, guarantee in tenant.guarantee.items()
             if tenant.lending.get(gpu_type, guarantee) < guarantee
         )
+        self.guarantees = any(any(tenant.guarantee.values()) for tenant in self._listed)
+        """Somebody is guaranteed something: else there is nothing to borrow."""
         self._of_job: dict[str, tuple[Path, ...]] = {}
 
     def __bool__(self) -> bool:
@@ -57,11 +59,6 @@ class TenantTree:
     def with_groups(self, groups: Mapping[str, Sequence[Job]]) -> "TenantTree":
         """The same where these jobs are planned as groups."""
         return TenantTree(self._listed, groups) if self._binds and groups else self
-
-    @property
-    def guarantees(self) -> bool:
-        """Somebody is guaranteed something: else there is nothing to borrow."""
-        return any(any(tenant.guarantee.values()) for tenant in self._listed)
 
     # Tenants of jobs
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from synergy_core.model.pool import Pool
 from synergy_core.model.reasons import NEVER, Reason
-from synergy_core.selection.diagnosis import never
+from synergy_core.selection.diagnosis import could_run_at_once, never
 from synergy_core.selection.kept_places import KeptPlaces, Likeness, likeness, pool_of
 from synergy_core.selection.node_reservation import NodeReservation, reserved_from
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
@@ -68,7 +68,7 @@ class AdmissionWalk(KeptPlaces):
 
     def walk(self) -> None:
         """Walk the queue to its end, or until nothing is left where no job asks why it waits."""
-        if self._round.tenants:
+        if self._has_tenants:
             self._walk_by_tenants()
             return
         for entry in self._round.queue:
@@ -116,7 +116,8 @@ class AdmissionWalk(KeptPlaces):
 
     def admit(self, entry: QueueEntry) -> bool:
         """Admit a newcomer, or note why it waits."""
-        entry = entry.barred_from(reserved_from(entry, self._node_reservations))
+        if self._node_reservations:
+            entry = entry.barred_from(reserved_from(entry, self._node_reservations))
         reason = Reason.HEAD_OF_LINE if self._blocked and not entry.is_profile_run else self._try(entry)
         if reason is None:
             self._profile_gpus_held += entry.gpus if entry.is_profile_run else 0
@@ -146,7 +147,7 @@ class AdmissionWalk(KeptPlaces):
 
     def _why_its_tenant_may_not(self, entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
         """A cap, or guarantees of others; notes the numbers."""
-        if not self._round.tenants:
+        if not self._has_tenants:
             return None
         left = {pool.gpu_type: self._not_decided(pool) for pool in pools}
         refusal = self.tenants.why(entry, left)
@@ -157,7 +158,7 @@ class AdmissionWalk(KeptPlaces):
 
     def _why_it_has_no_guarantee(self, entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
         """What holds the GPUs of a guarantee that has room for the job; notes the numbers."""
-        if not self._round.tenants.guarantees or entry.job.running is not None:
+        if not self._has_tenants or not self._round.tenants.guarantees or entry.job.running is not None:
             return None
         for pool in pools:
             index = self.tenants.could_guarantee(entry, pool.gpu_type)
@@ -191,11 +192,14 @@ class AdmissionWalk(KeptPlaces):
 
     def _enters(self, entry: QueueEntry, pools: Sequence[Pool]) -> bool:
         """First a place that no other holds on any of the pools, then one by displacing."""
-        if any(self._gets(entry, pool) for pool in pools):
-            return True
+        for pool in pools:
+            if self._gets(entry, pool):
+                return True
         return self._reclaims and any(self._displace(entry, pool) for pool in pools)
 
     def _why_never(self, entry: QueueEntry) -> Reason | None:
+        if could_run_at_once(entry, self._round.pools):
+            return None
         like = likeness(entry)
         if like not in self._never:
             self._never[like] = never(entry, self._round.pools)

@@ -12,6 +12,7 @@ would like beyond that does not matter here: CPU and memory are fungible, and th
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synergy_core.model.pool import Pool, Reservation, Reservations, shares_of
 from synergy_core.model.reasons import Reason
@@ -42,6 +43,8 @@ class _ShareWalk(AdmissionWalk):
         """What running jobs have that stay."""
         self._displaceable_gpus = {pool.gpu_type: np.zeros(len(pool.nodes), dtype=np.int64) for pool in round_.pools}
         """GPUs of each open node that displaceable jobs hold."""
+        self._changed_gpus: dict[str, list[tuple[int, int]]] = {pool.gpu_type: [] for pool in round_.pools}
+        """Changes of these that are not counted yet: node, GPUs."""
         self._all_displaceable_gpus = dict.fromkeys(self._displaceable_gpus, 0)
         self._keep_places()
 
@@ -97,10 +100,17 @@ class _ShareWalk(AdmissionWalk):
 
     def _note_displaceable(self, entry: QueueEntry, reservation: Reservation, sign: int) -> None:
         pool = pool_of(entry)
-        for node, gpus, _ in reservation:
-            change = sign * gpus if pool.is_open[node] else 0
-            self._displaceable_gpus[pool.gpu_type][node] += change
-            self._all_displaceable_gpus[pool.gpu_type] += change
+        changes = [(node, sign * gpus) for node, gpus, _ in reservation if pool.is_open[node]]
+        self._changed_gpus[pool.gpu_type] += changes
+        self._all_displaceable_gpus[pool.gpu_type] += sum([gpus for _, gpus in changes])
+
+    def _displaceable_on(self, pool: Pool) -> NDArray[np.int64]:
+        gpus, changes = self._displaceable_gpus[pool.gpu_type], self._changed_gpus[pool.gpu_type]
+        if changes:
+            nodes, added = zip(*changes, strict=True)
+            np.add.at(gpus, list(nodes), added)
+            changes.clear()
+        return gpus
 
     def _may_stay(self, entry: QueueEntry) -> bool:
         return entry.place_is_there and self._has_room(pool_of(entry), entry.info.reservation_in_place)
@@ -232,7 +242,7 @@ class _ShareWalk(AdmissionWalk):
             return False
         if floats(entry, pool):
             return True
-        after = reservations.left()[0] + self._displaceable_gpus[pool.gpu_type]
+        after = reservations.left()[0] + self._displaceable_on(pool)
         rooms = np.where(free_to(entry, pool), after, 0)
         needs_one = entry.place(pool) == "consolidate"
         return bool((rooms.max() if needs_one else rooms.sum()) >= entry.gpus)

@@ -82,6 +82,14 @@ def apart(
     return put_off
 
 
+def could_run_at_once(entry: QueueEntry, pools: Sequence[Pool]) -> bool:
+    """A quick yes for most jobs for which `never` finds no reason: GPUs alone tell that it could run."""
+    if entry.job.nodes is not None:
+        return False
+    of = 1 if entry.info.placement == "consolidate" else 0
+    return any(entry.gpus <= pool.open_gpus[of] and entry.may_use(pool) and not entry.on(pool).hard for pool in pools)
+
+
 def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
     """Why the job could not run if nothing else did; None if it could."""
     allowed = [pool for pool in pools if entry.may_use(pool)]

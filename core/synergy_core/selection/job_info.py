@@ -64,6 +64,8 @@ class JobInfo:
         """What the job may have on a pool."""
         self.is_profile_run: Final = self.job_class.is_profile_run
         """The job runs to be measured."""
+        self.keeps_its_gpus: Final = self.is_profile_run or not job.preemptible
+        """It may not be preempted once it runs, even where pods of others have taken the room."""
         self.placement: Final = placement_of(
             job, rules, lambda: self.job_class.best_speed(pools), lambda: self._most_nodes(pools)
         )
@@ -112,11 +114,6 @@ class JobInfo:
         if held is None or not self.nodes_are_there or not self.may_use(held.pool):
             return False
         return all(held.pool.usable[node] for node, _ in held.assignments)
-
-    @property
-    def keeps_its_gpus(self) -> bool:
-        """Whether it may not be preempted once it runs, even where pods of others have taken the room."""
-        return self.is_profile_run or not self.job.preemptible
 
     @cached_property
     def cut_down(self) -> Reservation:

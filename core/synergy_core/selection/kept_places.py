@@ -9,6 +9,7 @@ What a job claims on a node is the strategy of the subclass: its proportional sh
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from synergy_core.model.pool import Pool, Reservation, Reservations
 from synergy_core.model.snapshot import Placement, QuotaDraw
@@ -42,6 +43,8 @@ class KeptPlaces(ABC):
         self._displaces = displaces
         self._reclaims = displaces or (bool(round_.tenants) and round_.mode != "fill")
         """Jobs may be displaced, if only for guarantees."""
+        self._has_tenants: Final = bool(round_.tenants)
+        self._has_quotas: Final = bool(round_.quotas.limits)
         self._quotas = QuotaLedger(round_.quotas)
         """What is taken of the quotas: by jobs that run this round, and by places that are still kept."""
         self.tenants = TenantLedger(round_.tenants)
@@ -66,16 +69,16 @@ class KeptPlaces(ABC):
         for entry in self._round.queue.running:
             if self._may_be_displaced(entry) and entry.held is not None:
                 self._displaceable[entry.held.pool.gpu_type].append(entry)
-                if self._round.tenants:
+                if self._has_tenants:
                     path = self._round.tenants.paths(entry.job)[0]
                     self._lines[entry.held.pool.gpu_type].setdefault(path, []).append(entry)
         self._hold_places([entry for entry in self._round.queue.running if entry.held is not None])
-        for entry, reservation in self._held.items() if self._round.tenants else ():
+        for entry, reservation in self._held.items() if self._has_tenants else ():
             if not self._may_be_displaced(entry):
                 self._decide(entry, reservation)
 
     def _may_be_displaced(self, entry: QueueEntry) -> bool:
-        return self._reclaims and (entry.may_give_way if self._round.tenants else entry.may_be_displaced)
+        return self._reclaims and (entry.may_give_way if self._has_tenants else entry.may_be_displaced)
 
     # The strategy: what a job claims
 
@@ -121,7 +124,7 @@ class KeptPlaces(ABC):
         """Confirm the place of a running job, if it is still kept and its tenant may have it."""
         if entry not in self._held:
             return False
-        if self._round.tenants and not self._tenant_may_have(entry, pool_of(entry)):
+        if self._has_tenants and not self._tenant_may_have(entry, pool_of(entry)):
             cause = Cause.LIMIT if self.tenants.is_capped(entry, pool_of(entry).gpu_type) else Cause.GUARANTEE
             self._losses.setdefault(entry.name, Loss(cause))
             self._release(entry)
@@ -130,7 +133,7 @@ class KeptPlaces(ABC):
         self._count_displaceable(entry, -1)
         reservation = self._held.pop(entry)
         self._confirm(entry, reservation)
-        if self._round.tenants:
+        if self._has_tenants:
             self._decide(entry, reservation)
         return True
 
@@ -142,9 +145,10 @@ class KeptPlaces(ABC):
         """Keep a running job's place."""
         self._held[entry] = reservation
         self._ledger(pool_of(entry)).take(reservation)
-        self._quotas.take(entry, self._use_of_place(entry, reservation))
+        if self._has_quotas:
+            self._quotas.take(entry, self._use_of_place(entry, reservation))
         self._count_displaceable(entry, 1)
-        if self._round.tenants:
+        if self._has_tenants:
             self._count_undecided(entry, reservation, 1)
 
     def _release(self, entry: QueueEntry) -> Reservation:
@@ -153,20 +157,21 @@ class KeptPlaces(ABC):
         reservation = self._held.pop(entry)
         self._ledger(pool_of(entry)).give_back(reservation)
         self._quotas.drop(entry)
-        if self._round.tenants:
+        if self._has_tenants:
             self._count_undecided(entry, reservation, -1)
         return reservation
 
     def _count_displaceable(self, entry: QueueEntry, sign: int) -> None:
         if self._may_be_displaced(entry):
-            self._quotas.count_releasable(entry, sign)
+            if self._has_quotas:
+                self._quotas.count_releasable(entry, sign)
             self._note_displaceable(entry, self._held[entry], sign)
 
     # Tenants
 
     def _gets(self, entry: QueueEntry, pool: Pool) -> bool:
         """Give a job room on a pool, if its tenant may have it and no other job holds it."""
-        if not self._round.tenants:
+        if not self._has_tenants:
             return self._place(entry, pool)
         if not self._tenant_may_have(entry, pool) or not self._place(entry, pool):
             return False
@@ -195,7 +200,7 @@ class KeptPlaces(ABC):
 
     def _displace(self, entry: QueueEntry, pool: Pool) -> bool:
         """Displace running jobs below the entry, from the end of the queue up, until it fits."""
-        if self._round.tenants and not self._tenant_may_have(entry, pool):
+        if self._has_tenants and not self._tenant_may_have(entry, pool):
             return False  # whoever gives way
         use = self._least_use(entry, pool)
         if use is None or not self._quotas.could_fit(use):
@@ -238,13 +243,13 @@ class KeptPlaces(ABC):
         return released
 
     def _may_displace(self, entry: QueueEntry, victim: QueueEntry) -> bool:
-        if not self._round.tenants:
+        if not self._has_tenants:
             return victim.rank > entry.rank
         return Victims(self.tenants, self._round, preempts=self._displaces).may_be(entry, victim)
 
     def _victims(self, entry: QueueEntry, pool: Pool) -> Iterable[QueueEntry]:
         """Jobs that may be displaced for the entry on the pool, in that order."""
-        if not self._round.tenants:
+        if not self._has_tenants:
             return self._below(entry, pool)
         lines = self._lines[pool.gpu_type].values()
         for line in lines:
@@ -277,8 +282,8 @@ def likeness(entry: QueueEntry) -> Likeness:
     return (
         info.job_class,
         info.placement,
-        tuple(entry.placements.items()),
-        tuple(entry.nearness.items()),
+        tuple(entry.placements.items()) if entry.placements else (),
+        tuple(entry.nearness.items()) if entry.nearness else (),
         job.nodes,
         entry.types,
         job.quotas,

@@ -21,6 +21,7 @@ _NEAR: Final[Mapping[str, Tier]] = MappingProxyType({})
 class QueueEntry:
     """One job's entry in one scheduling queue. Nothing in it changes while the plan is made.
 
+    * `keeps_its_gpus`: the job may not be preempted once it runs.
     * `rank`: its position in the queue, 0 the first.
     * `stays_for_now`: no other job may displace it in this plan, because the policy preempts none or its run is still
       protected.
@@ -47,6 +48,7 @@ class QueueEntry:
         "is_profile_run",
         "is_protected",
         "job",
+        "keeps_its_gpus",
         "least_run_s",
         "name",
         "nearness",
@@ -85,6 +87,7 @@ class QueueEntry:
         self.held: Final = info.held
         self.on: Final = info.on
         self.is_profile_run: Final = info.is_profile_run
+        self.keeps_its_gpus: Final = info.keeps_its_gpus
         self.rank: Final = rank
         self.stays_for_now: Final = stays_for_now
         self.is_protected: Final = is_protected
@@ -102,14 +105,9 @@ class QueueEntry:
         return f"QueueEntry({self.name})"
 
     @property
-    def keeps_its_gpus(self) -> bool:
-        """The job may not be preempted once it runs."""
-        return self.info.keeps_its_gpus
-
-    @property
     def may_be_displaced(self) -> bool:
         """A job higher in the queue may take its GPUs."""
-        return not (self.stays_for_now or self.info.keeps_its_gpus)
+        return not (self.stays_for_now or self.keeps_its_gpus)
 
     @property
     def is_ahead(self) -> bool:
@@ -119,7 +117,7 @@ class QueueEntry:
     @property
     def may_give_way(self) -> bool:
         """A guarantee may take its GPUs."""
-        return not (self.is_protected or self.info.keeps_its_gpus)
+        return not (self.is_protected or self.keeps_its_gpus)
 
     def may_use(self, pool: Pool) -> bool:
         """Whether the job allows the pool's GPU type."""

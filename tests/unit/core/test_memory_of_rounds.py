@@ -59,8 +59,12 @@ def _moved_on(rng: random.Random, one: Job, running: Any) -> Job:
         times |= {"started_s": one.started_s or 0.0, "run_started_s": rng.choice((None, -500.0))}
         times |= {"steps_done": one.steps_done + 1}
     if rng.random() < 0.05:
-        times |= rng.choice(({"preemptible": not one.preemptible}, {"measured": {"A100": 1.0}}, {"nodes": ("n0", "n1")}))
-    profiles = {kind: replace(profile) for kind, profile in one.profiles.items()} if rng.random() < 0.5 else one.profiles
+        times |= rng.choice(
+            ({"preemptible": not one.preemptible}, {"measured": {"A100": 1.0}}, {"nodes": ("n0", "n1")})
+        )
+    profiles = (
+        {kind: replace(profile) for kind, profile in one.profiles.items()} if rng.random() < 0.5 else one.profiles
+    )
     return replace(one, running=running, profiles=profiles, **times)
 
 

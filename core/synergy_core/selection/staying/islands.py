@@ -59,7 +59,7 @@ class PackedPool:
 
 
 class PackedRounds:
-    """What the last rounds gave, by mechanism and GPU type: of one mechanism at a time. It holds for the same pools only."""
+    """What the last round gave, by mechanism and GPU type. It holds for the same pools only."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], PackedPool] = {}

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from support.planner import promises
-from synergy_cli.bench import large_clusters
+from synergy_cli.bench import large_clusters, policies
 from synergy_cli.bench import planner as bench_planner
-from synergy_cli.bench.workload import a_round_later, cluster
+from synergy_cli.bench.workload import a_round_later, cluster, the_round_after
 from synergy_cli.main import main
 from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
@@ -66,6 +66,7 @@ def test_large_clusters_are_planned_as_one_and_in_parts(monkeypatch: pytest.Monk
     ]
     sizes = [(one["gpus"] + one["jobs"], one["round_s"]) for one in cases[:2]]
     assert report["growth_over_n_log_n"] == pytest.approx(bench_planner.growth_over_n_log_n(sizes))
+    assert all(one["next_s"] > 0 for one in cases)
     assert all(one["running"] + one["waiting"] == one["jobs"] and one["memory_mb"] > 10 for one in cases)
     assert [one["forks_s"] is None for one in cases] == [True, True, False, False]
     assert all(one["forks_s"] > 0 for one in cases[2:])
@@ -78,6 +79,54 @@ def test_the_table_of_large_clusters_has_a_row_per_size_and_number_of_types(monk
     assert "in parts, 3 processes: own s" in lines[0]
     assert [line.split()[:3] for line in lines[2:4]] == [["16", "1", "20"], ["32", "1", "40"]]
     assert lines[4].startswith("processor seconds of a round on one GPU type grow with (n log n)^")
+
+
+@pytest.fixture
+def small_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "NODES", 4)
+    monkeypatch.setattr(policies, "JOBS", 40)
+
+
+@pytest.mark.usefixtures("small_cluster")
+def test_each_policy_is_measured_on_both_mechanisms() -> None:
+    result = CliRunner().invoke(main, ["bench", "planner", "--policies", "--json", "--types", "2"])
+    report = json.loads(result.stdout)
+    assert (report["gpus"], report["jobs"], report["types"]) == (32, 40, 2)
+    measured = [(one["policy"], one["mechanism"]) for one in report["cases"]]
+    assert measured == [(name, mechanism) for name in sorted(POLICIES) for mechanism in ("proportional", "tune")]
+    assert all(one["first_s"] > 0 and one["next_s"] > 0 for one in report["cases"])
+    assert all(one["within_aim"] == (one["first_s"] <= report["aim_s"]) for one in report["cases"])
+
+
+@pytest.mark.usefixtures("small_cluster")
+def test_the_table_of_policies_has_a_row_for_each() -> None:
+    lines = CliRunner().invoke(main, ["bench", "planner", "--policies", "--only", "fifo,las"]).stdout.splitlines()
+    assert lines[0].split()[:2] == ["policy", "proportional:"]
+    assert [line.split()[0] for line in lines[2:4]] == ["fifo", "las"]
+    assert lines[4] == "processor seconds of one round: 32 GPUs, 40 jobs, GPU types: 1"
+
+
+@pytest.mark.usefixtures("small_cluster")
+def test_an_unknown_policy_among_those_to_measure_is_one_line() -> None:
+    result = CliRunner().invoke(main, ["bench", "planner", "--policies", "--only", "x", "--json"])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "'x' is not there" in result.stderr
+
+
+def test_the_next_round_is_another_moment_with_a_few_other_jobs() -> None:
+    start = cluster(nodes=8, jobs=100, seed=0, types=2)
+    result = plan(start, PlanConfig())
+    later = the_round_after(start, result, seed=1, leaving=0.5)
+    given = {one.job: one for one in result.allocations}
+    before = {job.name: job for job in start.jobs}
+    stayed = [job for job in later.jobs if job.name in before]
+    came = [job for job in later.jobs if job.name not in before]
+    assert len(later.jobs) == len(start.jobs)
+    assert 0 < len(came) < len(given)
+    assert all(job is not before[job.name] and job.running is given.get(job.name) for job in stayed)
+    assert all(job.attained_gpu_s > before[job.name].attained_gpu_s for job in stayed if job.running)
+    assert all(job.waiting_s > before[job.name].waiting_s for job in stayed if not job.running)
+    assert all(set(job.gpu_types) <= {node.gpu_type for node in start.nodes} for job in came)
 
 
 def test_jobs_of_a_cluster_of_several_types_fit_the_types_of_its_nodes() -> None:
