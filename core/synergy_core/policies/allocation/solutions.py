@@ -11,13 +11,14 @@ import numpy as np
 from synergy_core.model.answer import SharesFrom
 from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
+from synergy_core.policies.allocation.derived import Derived
 from synergy_core.policies.allocation.policy import on_columns
 from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, time_used, within_bounds, within_most
 from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.shares import isolated_shares
 from synergy_core.policies.allocation.solver import AtOnce, Solver, Sought
 
-_TIMELESS = frozenset(
+TIMELESS = frozenset(
     {
         "fifo",
         "gandiva",
@@ -43,7 +44,11 @@ class Solutions:
         """What the present plan may take."""
         self.solver: Solver = AtOnce()
         """What looks for allocations; one that goes on when the budget ends is the caller's to set."""
+        self.derived = Derived()
+        """What callers have worked out from problems and matrices."""
         self._key: _Key = ()
+        self._same: Problem | None = None
+        """The last problem with that key."""
         self._again: Floats | None = None
         """What `_recalled` said of the last X and the same problem."""
         self._rows: dict[str, int] = {}
@@ -68,15 +73,14 @@ class Solutions:
 
         Raises FieldError for what cannot be solved. OutOfTimeError never leaves here.
         """
-        timeless = policy in _TIMELESS
+        timeless = policy in TIMELESS
         if timeless:
-            nothing, unknown = np.zeros(len(problem.jobs)), np.full(len(problem.jobs), np.nan)
-            problem = replace(problem, steps=unknown, elapsed=nothing, isolated_elapsed=nothing)
+            problem = without_times(problem)
         sought = Sought(problem, policy, aware)
         late = self.solver.late()
         if late is not None and (late.sought.policy, late.sought.aware) == (policy, aware):
             self._keep(late.sought, late.answer)
-        if timeless and _key(sought) == self._key:
+        if timeless and self._is_same(sought):
             if self._again is None:
                 self._again = self._recalled(problem)
             return self._again, ""
@@ -104,6 +108,13 @@ class Solutions:
         own[: len(problem.jobs)][time_used(problem, last) >= 0.5 * before] = 0.0
         return within_most(problem, within_bounds(problem, last + own)), "cut-short" if self._cut_short else "last"
 
+    def _is_same(self, sought: Sought) -> bool:
+        """Whether the last X is of the same problem."""
+        same = sought.problem is self._same and self._key[:2] == (sought.policy, sought.aware)
+        if not same and self._key == _key(sought):
+            self._same, same = sought.problem, True
+        return same
+
     def _time(self) -> dict[str, float]:
         """The fraction of time in which each job runs by the last X."""
         if self._found is None:
@@ -114,8 +125,8 @@ class Solutions:
     def _keep(self, sought: Sought, answer: AllocationMatrix) -> None:
         problem = sought.problem
         self._cut_short = answer.status == "time-limit"
-        self._key = () if self._cut_short or sought.policy not in _TIMELESS else _key(sought)
-        self._again = None
+        self._key = () if self._cut_short or sought.policy not in TIMELESS else _key(sought)
+        self._again, self._same = None, None
         self._rows = {job: row for row, job in enumerate(problem.jobs)}
         self._columns, self._alone = problem.columns, answer.x[: len(problem.jobs)]
         self._found, self._pairs = (problem, answer.x), {}
@@ -140,6 +151,14 @@ class Solutions:
         there = np.concatenate([problem.throughputs > 0, problem.pair_throughputs.max(axis=2) > 0])
         x = np.where(there & (problem.workers > 0)[problem.column_type], x, 0.0)
         return within_most(problem, within_bounds(problem, x))
+
+
+def without_times(problem: Problem) -> Problem:
+    """The problem as `TIMELESS` policies see it; the same object where it says nothing of times."""
+    if np.isnan(problem.steps).all() and not (problem.elapsed.any() or problem.isolated_elapsed.any()):
+        return problem
+    nothing, unknown = np.zeros(len(problem.jobs)), np.full(len(problem.jobs), np.nan)
+    return replace(problem, steps=unknown, elapsed=nothing, isolated_elapsed=nothing)
 
 
 def _key(sought: Sought) -> _Key:

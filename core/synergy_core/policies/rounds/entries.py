@@ -43,31 +43,50 @@ class Entries:
         return self.several.get(entry) or ((int(self.partner[entry]), float(self.shares.share[entry])),)
 
 
+class Time:
+    """What follows from X and its problem alone, in whatever round."""
+
+    def __init__(self, jobs: Sequence[Job], problem: Problem, x: Floats) -> None:
+        """`x`: rows x C."""
+        self.row, self.column = np.nonzero(x > _LEAST)
+        self.share = x[self.row, self.column]
+        alone = np.stack([np.arange(len(jobs)), np.full(len(jobs), -1)], axis=1)
+        self.both = (np.concatenate([alone, problem.pairs]) if len(problem.pairs) else alone)[self.row]
+        """N x 2: the job and its partner; -1: none."""
+        self.whole = np.zeros((len(jobs), len(problem.columns)))
+        """J x C: the time of each job, alone and in pairs."""
+        if len(problem.pairs):
+            each = np.where(self.both >= 0, self.share[:, None], 0.0)
+            np.add.at(self.whole, (self.both.ravel(), np.repeat(self.column, 2)), each.ravel())
+        else:
+            self.whole[self.row, self.column] = self.share
+        self.gpus, self.type_ = problem.scale[self.both[:, 0]], problem.column_type[self.column]
+
+
 def entries_of(
-    queue: Queue, jobs: Sequence[Job], problem: Problem, x: Floats, pressed: npt.NDArray[np.bool_], *, accounting: bool
+    queue: Queue, jobs: Sequence[Job], problem: Problem, time: Time, pressed: npt.NDArray[np.bool_], *, accounting: bool
 ) -> Entries:
-    """The entries of X (rows x C). Those of `pressed` jobs (J) are served before all others.
+    """The entries of an X. Those of `pressed` jobs (J) are served before all others.
 
     In an accounting round (`turns`) there is one entry for each job in each column, with all ways in which it spends
     its time there. Otherwise there is one for each job alone and one for each pair.
     """
-    row, column = np.nonzero(x > _LEAST)
-    share = x[row, column]
-    both = np.concatenate([np.stack([np.arange(len(jobs)), np.full(len(jobs), -1)], axis=1), problem.pairs])[row]
-    whole = np.zeros((len(jobs), len(problem.columns)))
-    np.add.at(whole, (both.ravel(), np.repeat(column, 2)), np.where(both >= 0, share[:, None], 0.0).ravel())
-    owed = _owed(queue, jobs, problem, whole)
-    job, partner = both.T
-    if accounting and len(problem.pairs):
-        return _accounting(jobs, problem, (both, column, share), (whole, owed), pressed)
+    row, column, share = time.row, time.column, time.share
+    owed = _owed(queue, jobs, problem, time.whole)
+    job, partner = time.both.T
+    if not len(problem.pairs):
+        shares = Shares(share, owed[job, column], time.gpus, time.type_, row, pressed[job])
+        return Entries(column, job, partner, partner < 0, shares, {})
+    if accounting:
+        return _accounting(jobs, problem, (time.both, column, share), (time.whole, owed), pressed)
     priority = np.where(partner >= 0, 0.5 * (owed[job, column] + owed[partner, column]), owed[job, column])
     presses = pressed[job] | (pressed[partner] & (partner >= 0))
-    order = _in_order(jobs, job, partner, column) if len(problem.pairs) else np.arange(len(row))
+    order = _in_order(jobs, job, partner, column)
     shares = Shares(
         share=share[order],
         priority=priority[order],
-        gpus=problem.scale[job][order],
-        type_=problem.column_type[column][order],
+        gpus=time.gpus[order],
+        type_=time.type_[order],
         row=row[order],
         pressed=presses[order],
     )
@@ -122,13 +141,15 @@ def _owed(queue: Queue, jobs: Sequence[Job], problem: Problem, whole: Floats) ->
     """J x C: X / f of each job in each column. Of the columns beside the first of a type, the time in all of them
     counts."""
     types = len(problem.types)
-    spent = np.array([[job.received_s.get(gpu_type, 0.0) for gpu_type in problem.types] for job in jobs])
-    spent = np.concatenate([spent, np.zeros((len(jobs), len(problem.columns) - types))], axis=1)
+    spent = np.array([[received.get(gpu_type, 0.0) for gpu_type in problem.types] for received in
+                      [job.received_s for job in jobs]])
+    if len(problem.columns) > types:
+        spent = np.concatenate([spent, np.zeros((len(jobs), len(problem.columns) - types))], axis=1)
     for type_ in sorted(set(problem.column_type[types:].tolist())):
         columns = types + np.flatnonzero(problem.column_type[types:] == type_)
         split = problem.throughputs[:, columns] > 0
         far = np.array([job.received_spread_s.get(problem.types[type_], 0.0) for job in jobs])
         spent[:, columns] = far[:, None] * split
         spent[:, type_] -= far * split.any(axis=1)
-    life = np.maximum(0.0, queue.now - np.array([job.arrival_s for job in jobs])) + queue.round_s
+    life = np.maximum(0.0, queue.now - problem.arrival) + queue.round_s
     return np.asarray(whole * life[:, None] / (spent + 0.5 * queue.round_s))

@@ -23,16 +23,44 @@ Speeds = Mapping[str, float]
 """Steps per second by GPU type; above 0."""
 
 
-def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int]) -> Problem:
-    """The jobs at their GPU-proportional shares, on what is not kept from them; without deadlines."""
+def problem_of(
+    queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int], *, timeless: bool = False
+) -> Problem:
+    """The jobs at their GPU-proportional shares, on what is not kept from them; without deadlines.
+
+    `timeless`: it says neither how many steps are left nor how long a job has been there.
+    """
     types = tuple(sorted(free))
+    made = _made_before(queue, jobs, speeds, free, types)
+    if timeless:
+        return made
+    fastest = made.throughputs.max(axis=1).tolist()
+    remaining = np.array([_steps(queue, job, speed) for job, speed in zip(jobs, fastest, strict=True)])
+    elapsed = np.maximum(0.0, queue.now - made.arrival)
+    return replace(made, steps=remaining, elapsed=elapsed, isolated_elapsed=elapsed)
+
+
+def _made_before(
+    queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int], types: tuple[str, ...]
+) -> Problem:
+    """The timeless problem; the same object as in the last plan where it is the same."""
+    if queue.pairs is not None or any(job.gpus > 1 for job in jobs):  # pairs and placements follow from more
+        return _made(queue, jobs, speeds, free, types)
+    of_jobs = [
+        (job.name, job.arrival_s, job.gpus, job.weight, job.tenant, id(speeds[job.name])) for job in jobs
+    ]
+    key = (types, [free[gpu_type] for gpu_type in types], of_jobs, queue.tenants, queue.prices)
+    return queue.solutions.derived.of("problem", key, lambda: _made(queue, jobs, speeds, free, types), held=speeds)
+
+
+def _made(
+    queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int], types: tuple[str, ...]
+) -> Problem:
     together = _rows([speeds[job.name] for job in jobs], types)
     throughputs, spread, names_of_columns = _with_placements(queue, jobs, together, types)
     tenants = _tenants(queue, jobs)
     names = [tenant.name for tenant in tenants]
-    fastest = throughputs.max(axis=1).tolist()
-    remaining = np.array([_steps(queue, job, speed) for job, speed in zip(jobs, fastest, strict=True)])
-    elapsed = _of(jobs, lambda job: max(0.0, queue.now - job.arrival_s))
+    nothing = np.zeros(len(jobs))
     problem = Problem(
         types=types,
         workers=np.array([free[gpu_type] for gpu_type in types], dtype=float),
@@ -42,9 +70,9 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
         throughputs=throughputs,
         scale=np.array([job.gpus for job in jobs], dtype=float),
         weight=np.array([job.weight for job in jobs], dtype=float),
-        steps=remaining,
-        elapsed=elapsed,
-        isolated_elapsed=elapsed,
+        steps=np.full(len(jobs), np.nan),
+        elapsed=nothing,
+        isolated_elapsed=nothing,
         arrival=_of(jobs, lambda job: job.arrival_s),
         slo=np.full(len(jobs), np.inf),
         tenant=np.array([names.index(job.tenant) if job.tenant else -1 for job in jobs], dtype=np.int64),

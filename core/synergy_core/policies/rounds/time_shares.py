@@ -35,15 +35,16 @@ from synergy_core.policies.allocation import ALLOCATION_POLICIES
 from synergy_core.policies.allocation.budget import OutOfTimeError
 from synergy_core.policies.allocation.problem import UNCONSOLIDATED, WITHIN, Problem
 from synergy_core.policies.allocation.programme.point import SolverError
+from synergy_core.policies.allocation.solutions import TIMELESS
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.rounds.algorithm_1 import RoundShares, algorithm_1
-from synergy_core.policies.rounds.entries import entries_of
+from synergy_core.policies.rounds.entries import Time, entries_of
 from synergy_core.policies.rounds.isolation import entries as entries_of_isolation
 from synergy_core.policies.rounds.isolation import isolated_elapsed, progress
 from synergy_core.policies.rounds.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.rounds.shares_problem import Speeds, check_prices, problem_of
 from synergy_core.policies.rounds.tenant_bounds import bounds_of
-from synergy_core.policies.rounds.turns import in_turn, is_accounting
+from synergy_core.policies.rounds.turns import Line, in_turn, is_accounting
 from synergy_core.throughput.levels import Tier
 
 NAMES = (
@@ -101,7 +102,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         check_prices(queue, policy)
     if not able:
         return Ranking(tuple([job.name for job in by_arrival]), leaves_idle=policy in BY_COST)
-    problem = problem_of(queue, able, speeds, free)
+    problem = problem_of(queue, able, speeds, free, timeless=policy in TIMELESS)
     isolated: tuple[IsolatedTime, ...] = ()
     if queue.tree:
         bounds = bounds_of(queue.tree, able, speeds, free, filter(_keeps_its_gpus, queue.jobs))
@@ -182,8 +183,13 @@ def _round_shares(policy: str, queue: Queue, jobs: Sequence[Job], problem: Probl
     number = round(queue.now / queue.round_s)
     pressed = np.array([job.name in deadlines.pressed for job in jobs], dtype=bool)
     follows = policy in _FOLLOWS
-    entries = entries_of(queue, jobs, problem, x, pressed, accounting=is_accounting(number) and not follows)
-    order = in_turn(entries.shares, number, follows=follows)
+    derived = queue.solutions.derived
+    time = derived.of("time", (id(problem), id(x)), lambda: Time(jobs, problem, x), held=(problem, x))
+    entries = entries_of(queue, jobs, problem, time, pressed, accounting=is_accounting(number) and not follows)
+    line = None
+    if not len(problem.pairs):
+        line = derived.of("line", id(time), lambda: Line(entries.shares), held=time)
+    order = in_turn(entries.shares, number, follows=follows, line=line)
     return RoundShares(problem, entries, order, deadlines.colliding, shares_from)
 
 

@@ -48,19 +48,55 @@ class Shares:
     """E: served before all others."""
 
 
-def in_turn(shares: Shares, number: int, *, follows: bool = False) -> Ints:
+class Line:
+    """The time of all jobs laid end to end: what of a timetable is the same in each round."""
+
+    def __init__(self, shares: Shares) -> None:
+        first, self.row = _rows(shares.row)
+        """E: number of each share's row, from the lowest."""
+        row = self.row
+        self.total = np.asarray(np.bincount(row, weights=shares.share), dtype=float)
+        """R: the whole time of each row."""
+        several = np.bincount(row) > 1
+        self.begins = np.cumsum(several) * GOLDEN
+        """R: jobs with the same split would all be due on one type at once: each starts at another point of its time."""
+        # the largest jobs first, then by type, so that about as many are due on it in every round
+        self.order = np.lexsort((several, _of_largest(shares, row), -shares.gpus[first]))
+        """R: rows, as indices."""
+        self.in_order = self.total[self.order]
+        self.all_the_time = self.total >= 1.0 - _APART
+        self.in_rows = np.lexsort((shares.type_, row))
+        """E: shares by row and type, as indices."""
+        self.ends = np.cumsum(shares.share[self.in_rows])
+        self.starts = np.concatenate([[0.0], self.ends[:-1]])
+        """E: where each share ends and begins if all lie end to end, in that order."""
+        of = row[self.in_rows]
+        self.of = of
+        bounds = np.searchsorted(of, np.arange(len(self.total) + 1))
+        self.row_starts = self.starts[bounds[:-1]]
+        self.row_ends = self.ends[bounds[1:] - 1]
+        """R: where each row begins and ends."""
+        self.is_last = np.zeros(len(row), dtype=bool)
+        self.is_last[bounds[1:] - 1] = True
+        """E: the last share of its row, in that order."""
+
+
+def in_turn(shares: Shares, number: int, *, follows: bool = False, line: Line | None = None) -> Ints:
     """E: the shares, as indices, in the order in which round `number` serves them.
 
     The order is: pressed shares; the one due share of each due job; the other shares of these jobs, for where the due
     one does not fit; the other jobs. Within each, the highest X / f is first. `follows`: X follows what jobs have had.
+    `line` is what `Line` says of these shares, if that is known.
     """
     if is_accounting(number) and not follows:
         return np.lexsort((-shares.share, -shares.priority, ~shares.pressed))
-    timetable = _Timetable(shares, (number if follows else number - number // ACCOUNTING_EVERY) * GOLDEN % 1.0)
-    first, rests = shares.priority, np.zeros(len(shares.share), dtype=bool)
-    if follows:  # due ones by that share, others by all their time
-        first, rests = np.where(timetable.is_due, shares.share, timetable.total), timetable.rests
-    return np.lexsort((-shares.share, -first, rests, ~timetable.row_is_due, ~timetable.is_due, ~shares.pressed))
+    line = line or Line(shares)
+    rows_due, due = due_shares(line, (number if follows else number - number // ACCOUNTING_EVERY) * GOLDEN % 1.0)
+    if not follows:
+        return np.lexsort((-shares.share, -shares.priority, ~rows_due, ~due, ~shares.pressed))
+    # due ones by that share, others by all their time
+    first = np.where(due, shares.share, line.total[line.row])
+    return np.lexsort((-shares.share, -first, ~line.all_the_time[line.row], ~rows_due, ~due, ~shares.pressed))
 
 
 def is_accounting(number: int) -> bool:
@@ -68,30 +104,33 @@ def is_accounting(number: int) -> bool:
     return number % ACCOUNTING_EVERY == 0
 
 
-class _Timetable:
-    """Which shares are due. The first mark lies `mark` before the beginning of the line."""
+_Mask = npt.NDArray[np.bool_]
 
-    def __init__(self, shares: Shares, mark: float) -> None:
-        _, first, row = np.unique(shares.row, return_index=True, return_inverse=True)
-        total = np.asarray(np.bincount(row, weights=shares.share), dtype=float)
-        several = np.bincount(row) > 1
-        # the largest jobs first, then by type, so that about as many are due on it in every round
-        line = np.lexsort((several, _of_largest(shares, row), -shares.gpus[first]))
-        ends = np.cumsum(np.concatenate([[mark], total[line]]))
-        of_line = np.floor(ends[1:] + _HAIR) > np.floor(ends[:-1] + _HAIR)
-        due, at = np.zeros(len(total), dtype=bool), np.zeros(len(total))
-        due[line] = of_line | (total[line] >= 1.0 - _APART)
-        at[line] = np.ceil(ends[:-1]) - ends[:-1]
-        # jobs with the same split would all be due on one type at once: each starts at another point of its own time
-        at = (at / total + np.cumsum(several) * GOLDEN) % 1.0
-        self.row_is_due = due[row]
-        """E: its job is due."""
-        self.total = total[row]
-        """E: the whole time of its job."""
-        self.rests = (total < 1.0 - _APART)[row]
-        """E: its job does not run all the time."""
-        self.is_due = self.row_is_due & _lies_on(shares, row, total, at)
-        """E: the share itself is due: one of each due job."""
+
+def due_shares(line: Line, mark: float) -> tuple[_Mask, _Mask]:
+    """E: the job of each share is due, and the share itself is: one of each due job. The first mark lies `mark` before
+    the beginning of the line."""
+    ends = np.cumsum(np.concatenate([[mark], line.in_order]))
+    marks = np.floor(ends + _HAIR)
+    due, at = line.all_the_time.copy(), np.empty(len(line.total))
+    due[line.order] |= marks[1:] > marks[:-1]
+    at[line.order] = np.ceil(ends[:-1]) - ends[:-1]
+    at = (at / line.total + line.begins) % 1.0
+    point = (line.row_starts + at * (line.row_ends - line.row_starts))[line.of]
+    lies = np.empty(len(point), dtype=bool)
+    lies[line.in_rows] = (line.starts <= point) & ((point < line.ends) | line.is_last)
+    row_is_due = due[line.row]
+    return row_is_due, row_is_due & lies
+
+
+def _rows(rows: Ints) -> tuple[Ints, Ints]:
+    """The first share of each row (R), and the number of each share's row (E), from the lowest up."""
+    if (rows[1:] < rows[:-1]).any():
+        _, first, row = np.unique(rows, return_index=True, return_inverse=True)
+        return first, row
+    begins = np.ones(len(rows), dtype=bool)
+    begins[1:] = rows[1:] > rows[:-1]
+    return np.flatnonzero(begins), np.cumsum(begins) - 1
 
 
 def _of_largest(shares: Shares, row: Ints) -> Ints:
@@ -100,17 +139,3 @@ def _of_largest(shares: Shares, row: Ints) -> Ints:
     ascending = np.argsort(shares.share, kind="stable")
     type_[row[ascending]] = shares.type_[ascending]  # the last one that is written stays
     return type_
-
-
-def _lies_on(shares: Shares, row: Ints, total: Floats, at: Floats) -> npt.NDArray[np.bool_]:
-    """E: a point of its row's time, `at` (R: 0 to 1), lies on this share."""
-    in_rows = np.lexsort((shares.type_, row))
-    ends = np.cumsum(shares.share[in_rows])
-    begins = np.concatenate([[0.0], ends[:-1]])
-    row = row[in_rows]
-    first = np.searchsorted(row, row)
-    last = np.searchsorted(row, row, side="right") - 1
-    point = begins[first] + at[row] * (ends[last] - begins[first])
-    found = np.zeros(len(row), dtype=bool)
-    found[in_rows] = (begins <= point) & ((point < ends) | (np.arange(len(row)) == last))
-    return found

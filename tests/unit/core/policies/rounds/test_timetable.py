@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synergy_core.policies.rounds.turns import ACCOUNTING_EVERY, GOLDEN, Shares, in_turn, is_accounting
-from synergy_core.policies.rounds.turns import _Timetable as Timetable
+from synergy_core.policies.rounds.turns import ACCOUNTING_EVERY, GOLDEN, Line, Shares, due_shares, in_turn, is_accounting
 
+Mask = np.typing.NDArray[np.bool_]
 Row = tuple[float, dict[int, float]]
 """GPUs of a job, and the parts of its time by type."""
 
@@ -30,8 +30,8 @@ def _shares(rows: list[Row], *, priority: list[float] | None = None, pressed: tu
 
 def _due(rows: list[Row], mark: float) -> tuple[list[bool], list[bool]]:
     """Whether each share is due, and whether its job is."""
-    table = Timetable(_shares(rows), mark)
-    return table.is_due.tolist(), table.row_is_due.tolist()
+    row_is_due, is_due = due_shares(Line(_shares(rows)), mark)
+    return is_due.tolist(), row_is_due.tolist()
 
 
 ONE = st.sampled_from((0.1, 0.25, 0.4, 0.5, 0.75, 1.0))
@@ -85,10 +85,10 @@ def test_a_job_that_is_split_is_counted_with_the_type_of_its_largest_share() -> 
 @pytest.mark.parametrize(("time", "always"), [(1.0 - 1e-6, True), (1.0 - 1.01e-6, False), (1.0, True)])
 def test_a_millionth_less_than_all_the_time_is_all_the_time(time: float, always: bool) -> None:
     rows: list[Row] = [(1, {0: time}), (1, {0: 0.5})]
-    table = Timetable(_shares(rows), 0.0)
-    assert table.rests.tolist() == [not always, True]
-    assert table.row_is_due[0] == always
-    assert table.total.tolist() == [time, 0.5]
+    line = Line(_shares(rows))
+    assert line.all_the_time.tolist() == [always, False]
+    assert due_shares(line, 0.0)[0][0] == always
+    assert line.total.tolist() == [time, 0.5]
 
 
 def test_rounding_of_a_sum_neither_loses_a_round_nor_gives_one_twice() -> None:
@@ -138,13 +138,16 @@ def test_where_x_follows_the_due_come_by_that_share_and_the_others_by_all_their_
     rows: list[Row] = [(1, {0: 0.6, 1: 0.4}), (1, {0: 0.7}), (1, {0: 0.3, 1: 0.3}), (1, {0: 0.35, 1: 0.1})]
     shares = _shares(rows, priority=[0.0] * 7)
     for number in (0, 3, ACCOUNTING_EVERY):
-        table = Timetable(shares, number * GOLDEN % 1.0)
+        line = Line(shares)
+        rows_due, dues = due_shares(line, number * GOLDEN % 1.0)
         order = in_turn(shares, number, follows=True).tolist()
 
-        def key(at: int, table: Timetable = table) -> tuple[bool, bool, bool, float, float]:
-            due, row_due = bool(table.is_due[at]), bool(table.row_is_due[at])
-            most = float(shares.share[at] if due else table.total[at])
-            return (not due, not row_due, bool(table.rests[at]), -most, -float(shares.share[at]))
+        def key(
+            at: int, line: Line = line, rows_due: Mask = rows_due, dues: Mask = dues
+        ) -> tuple[bool, bool, bool, float, float]:
+            due, row = bool(dues[at]), line.row[at]
+            most = float(shares.share[at] if due else line.total[row])
+            return (not due, not rows_due[at], not line.all_the_time[row], -most, -float(shares.share[at]))
 
         assert [key(at) for at in order] == sorted(key(at) for at in range(7))
         assert shares.row[order[0]] == 0, "the job that runs all the time"
@@ -159,7 +162,7 @@ def test_accounting_rounds_do_not_take_a_place_in_the_timetable() -> None:
         return int(in_turn(shares, number, follows=follows)[0])
 
     def by_mark(place: int) -> int:
-        return int(np.flatnonzero(Timetable(shares, place * GOLDEN % 1.0).is_due)[0])
+        return int(np.flatnonzero(due_shares(Line(shares), place * GOLDEN % 1.0)[1])[0])
 
     assert [due(number) for number in range(1, 32) if number != 16] == [by_mark(place) for place in range(1, 31)]
     assert [due(number, follows=True) for number in range(32)] == [by_mark(place) for place in range(32)]
