@@ -5,7 +5,7 @@ plan is the same with the memory of earlier ones as without, but where an alloca
 (`policies/allocation/solutions.py`). It saves the work on jobs that go on as they were, which in most rounds are most.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from synergy_core.colocation.combinations import KnownPairs
@@ -30,6 +30,9 @@ class Memory:
         """What jobs keep that share a GPU."""
         self.speeds = Speeds()
         """Of the present plan, on GPU types without a matrix."""
+        self.aged: Mapping[str, Job] = {}
+        """Jobs of the last plan from which those of the present one differ in their times alone, by name: for the
+        caller to set. What is known of them holds still."""
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._rules = NO_RULES
@@ -54,10 +57,15 @@ class Memory:
         if found is None:
             found = self._before.get(job.name)
             speeds = self.speeds.of.get(job.name, NO_SPEEDS)
-            if found is None or found.job is not job or found.running is not job.running or found.speeds != speeds:
+            if found is None or not self._is_same(found.job, job) or found.speeds != speeds:
                 found = JobInfo(job, self.pools, self._tolerance, self._classes, rules=self._rules, speeds=speeds)
+            elif found.job is not job:
+                found = found.at_another_time(job)
             self._infos[job.name] = found
         return found
+
+    def _is_same(self, earlier: Job, job: Job) -> bool:
+        return earlier is job or (self.aged.get(job.name) is earlier and earlier.running is job.running)
 
 
 def _pools(nodes: Sequence[Node]) -> list[Pool]:

@@ -74,6 +74,12 @@ class JobInfo:
     def __repr__(self) -> str:
         return f"JobInfo({self.name})"
 
+    def at_another_time(self, job: Job) -> "JobInfo":
+        """The same of a job that differs from this one in its times alone: nothing here goes by them."""
+        other = object.__new__(JobInfo)
+        other.__dict__.update(self.__dict__, job=job)
+        return other
+
     @property
     def low(self) -> Vector:
         """Least of each resource per GPU."""

@@ -50,6 +50,8 @@ class Planner:
         self._models = models or {}
         self._forked = Forked(processes) if processes > 1 else None
         self._asked: Asked | None = None
+        self._given: dict[str, core.Job] = {}
+        """The jobs of the last plan, with the times that they had."""
         self._memory = Memory()
         self._memory.solutions.solver = Overtime()
 
@@ -57,8 +59,7 @@ class Planner:
         """The plan; an error of the planner as its text."""
         try:
             question = _QUESTIONS.decode(request)
-            self._asked = asked_after(self._asked, question)
-            snapshot = snapshot_at(self._asked.base, self._asked.clocks)
+            snapshot = self._next(question)
             started = time.perf_counter()
             until = started + question.solve_s
             self._memory.solutions.budget = Budget(lambda: until - time.perf_counter())
@@ -67,6 +68,20 @@ class Planner:
             return answer_of(Planned(answer, time.perf_counter() - started), snapshot.jobs)
         except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
             return f"{type(error).__name__}: {error}"
+
+    def _next(self, question: Question) -> core.Snapshot:
+        """The snapshot that the question is about; the memory is told which of its jobs have only aged."""
+        before, self._asked = self._asked, asked_after(self._asked, question)
+        earlier = {job.name: job for job in before.base.jobs} if before is not None else {}
+        given = self._given
+        self._memory.aged = {
+            job.name: given[job.name]
+            for job in self._asked.base.jobs
+            if earlier.get(job.name) is job and job.name in given
+        }
+        snapshot = snapshot_at(self._asked.base, self._asked.clocks)
+        self._given = {job.name: job for job in snapshot.jobs}
+        return snapshot
 
     def _plan(self, snapshot: core.Snapshot, config: PlanConfig) -> Plan:
         if self._forked is None:

@@ -22,6 +22,20 @@ def _carried_out(jobs: tuple[Job, ...], result: Plan) -> tuple[Job, ...]:
     )
 
 
+def _aged(jobs: tuple[Job, ...], data: st.DataObject) -> tuple[tuple[Job, ...], dict[str, Job]]:
+    """Some of the jobs at a later time, and those jobs as they were."""
+    aged = {one.name: one for one in jobs if data.draw(st.booleans())}
+    later = data.draw(st.floats(0.0, 1e6))
+
+    def at(one: Job) -> Job:
+        started = None if one.run_started_s is None else one.run_started_s + later
+        received = {kind: seconds + later for kind, seconds in one.received_s.items()}
+        service = {"attained_gpu_s": one.attained_gpu_s + later, "waiting_s": one.waiting_s + later}
+        return replace(one, **service, received_s=received, run_started_s=started)
+
+    return tuple(at(one) if one.name in aged else one for one in jobs), aged
+
+
 @settings(deadline=None, max_examples=40)
 @given(snapshots(), configs, st.data())
 def test_what_was_planned_before_changes_nothing(snapshot: Snapshot, config: PlanConfig, data: st.DataObject) -> None:
@@ -30,6 +44,7 @@ def test_what_was_planned_before_changes_nothing(snapshot: Snapshot, config: Pla
         answer = plan(snapshot, config)
         assert plan(snapshot, config, memory) == answer
         jobs = tuple(one for one in _carried_out(snapshot.jobs, answer) if data.draw(st.integers(0, 4)) > 0)
+        jobs, memory.aged = _aged(jobs, data)
         jobs += data.draw(queues(f"c{step}", max_size=2))
         nodes = snapshot.nodes if data.draw(st.booleans()) else data.draw(snapshots()).nodes
         snapshot = replace(snapshot, nodes=nodes, jobs=jobs)
@@ -47,6 +62,19 @@ def test_a_job_that_goes_on_as_it_was_is_remembered_and_one_that_left_is_not() -
     memory.begin(nodes, 0.05)
     assert memory.info(second) is not left
     assert memory.info(replace(first)) is not remembered
+
+
+def test_of_a_job_that_has_only_aged_what_is_known_holds_still() -> None:
+    memory, nodes, one = Memory(), (node("n1"),), job("a")
+    memory.begin(nodes, 0.05)
+    known = memory.info(one)
+    older = replace(one, waiting_s=9.0)
+    memory.aged = {"a": one}
+    memory.begin(nodes, 0.05)
+    found = memory.info(older)
+    assert (found.job, found.job_class) == (older, known.job_class)
+    assert (known.job, found.held) == (one, known.held)
+    assert memory.info(older) is found
 
 
 def test_other_nodes_or_another_tolerance_leave_nothing_to_remember() -> None:
