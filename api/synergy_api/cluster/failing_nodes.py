@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pools import NodeCapacity
@@ -35,15 +36,18 @@ def find_failing_nodes(
     capacities: Iterable[NodeCapacity],
     options: FailingNodes,
     now: float,
+    *,
+    others: Iterable[JobRuns] = (),
 ) -> dict[str, FailingNode]:
-    """The nodes that keep failing jobs at `now` (Unix seconds), by name."""
+    """The nodes that keep failing jobs at `now` (Unix seconds), by name. `others` are jobs that no node has failed:
+    they are looked at only if a node is suspect."""
     known = list(jobs)
     cleared = {str(node["metadata"]["name"]): moment for node in nodes if (moment := _cleared_at(node)) is not None}
     failures = [one for job in known for one in _failures(job, cleared)]
     if not failures:
         return {}
     gpu_types = {one.name: one.gpu_type for one in capacities if one.gpu_type}
-    runs = (run for job in known for run in _runs(job))
+    runs = (run for job in chain(known, others) for run in _runs(job))
     return failing_nodes(failures, runs, gpu_types, options_of(options), now)
 
 

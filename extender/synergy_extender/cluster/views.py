@@ -28,6 +28,7 @@ from synergy_api.program import model
 from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
+from synergy_extender.cluster.jobs.at_rest import is_at_rest
 from synergy_extender.cluster.quota_views import PodScopes, pod_scopes
 
 _SHARED_PROFILES: Final = 4096
@@ -108,6 +109,15 @@ class JobView:
     model: str
     scoped: PodScopes
     profiles: Mapping[str, core.Profile]
+    at_rest: bool = field(init=False, compare=False)
+    """Whether nothing is pending about it (`is_at_rest`)."""
+    failed_by_nodes: bool = field(init=False, compare=False)
+    """Whether runs of it failed on nodes."""
+
+    def __post_init__(self) -> None:
+        service = self.status.service
+        object.__setattr__(self, "at_rest", is_at_rest(self.spec, self.status, deleting=self.deleting))
+        object.__setattr__(self, "failed_by_nodes", service is not None and bool(service.node_failures))
 
 
 def _number(text: str) -> int:

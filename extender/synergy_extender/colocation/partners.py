@@ -105,6 +105,8 @@ def movers(places: Mapping[str, core.Allocation], state: ClusterState) -> frozen
     Where partners come by order, only one GPU of a node may wait for a job.
     """
     capacities = {capacity.name: capacity for capacity in state.capacities if capacity.replicas > 1}
+    if not capacities:
+        return frozenset()
     found: set[str] = set()
     for node in _on_nodes(places, state, capacities).values():
         found |= _movers_on(node)

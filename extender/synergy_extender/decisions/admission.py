@@ -1,6 +1,7 @@
 """Admits granted runs, and lets runs grow, as far as the ledger has room."""
 
 from collections.abc import Container, Iterable, Mapping
+from itertools import chain
 from typing import Protocol
 
 from synergy_api.amounts import NOTHING, Amounts
@@ -64,8 +65,10 @@ def admit(
     *,
     quotas: Quotas = _NoQuotas(),  # noqa: B008 - it has no state
     tenants: Tenants = _NoTenants(),  # noqa: B008 - it has no state
+    others: Iterable[JobView] = (),
 ) -> None:
-    """Admit granted runs and promote planned growth, each whole or not at all, oldest job first.
+    """Admit granted runs and promote planned growth, each whole or not at all, oldest job first. `others` are the jobs
+    without a draft: they keep what they have.
 
     Room that an admitted run was given counts as taken, whether its pods are there already or not.
     """
@@ -73,7 +76,8 @@ def admit(
     ordered = sorted(filter(asks_for_room, everyone), key=lambda draft: (draft.job.created, draft.job.key))
     places = (draft.granted for draft in ordered)
     nodes = {share.node for place in places if place is not None for share in (*place.workers, *place.planned)}
-    room = _Room(ledger, _reserved(everyone, nodes, pods, assumed))
+    runs = chain(((draft.job, draft.granted) for draft in everyone), ((job, job.status.allocation) for job in others))
+    room = _Room(ledger, _reserved(runs, nodes, pods, assumed))
     for draft in ordered:
         allocation = draft.granted
         if allocation is not None and not allocation.admitted:
@@ -132,16 +136,15 @@ class _Room:
 
 
 def _reserved(
-    drafts: Iterable[Draft], nodes: Container[str], pods: PodIndex, assumed: AssumedBindings
+    runs: Iterable[tuple[JobView, Allocation | None]], nodes: Container[str], pods: PodIndex, assumed: AssumedBindings
 ) -> dict[str, Amounts]:
     """What admitted runs were given on these nodes and their pods do not hold yet."""
     reserved: dict[str, Amounts] = {}
-    for draft in drafts:
-        allocation = draft.granted
-        if allocation is None or not allocation.admitted:
+    for job, allocation in runs:
+        if allocation is None or allocation.state != "Granted" or not allocation.admitted:
             continue
         shares = [share for share in allocation.workers if share.node in nodes]
-        held = held_by_run(draft.job, allocation.run, pods, assumed) if shares else {}
+        held = held_by_run(job, allocation.run, pods, assumed) if shares else {}
         for share in shares:
             rest = amounts_of_share(share).minus(held.get(share.node, NOTHING)).at_least(NOTHING)
             reserved[share.node] = reserved.get(share.node, NOTHING).plus(rest)

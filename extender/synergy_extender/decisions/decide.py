@@ -1,11 +1,12 @@
 """From a plan to changes of status. Pure: cluster, plan and clock in, changes out."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_core.explain.preemptions import Preemption
 from synergy_core.model import snapshot as core
+from synergy_extender.cluster.jobs.unstarted import waits_for_room
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.run_state import RunState, next_run, open_run, run_state, size_limits
@@ -18,6 +19,7 @@ from synergy_extender.decisions import allocations as places
 from synergy_extender.decisions.admission import admit, asks_for_room
 from synergy_extender.decisions.allocations import Purpose
 from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
+from synergy_extender.decisions.concerned import KnownPlaces, concerned
 from synergy_extender.decisions.estimates import Estimate, tell_starts
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.plan_result import PlanResult, stance
@@ -26,7 +28,6 @@ from synergy_extender.decisions.protocol import Waits, settle, waits_since
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.decisions.shown import tell_estimates, tell_late, tell_queue, tell_restrictions
 from synergy_extender.decisions.summary import GPUShares, summary_of
-from synergy_extender.decisions.unstarted import waits_for_room
 from synergy_extender.decisions.writing_order import ordered
 from synergy_extender.rounds import Moment
 from synergy_extender.snapshot import scheduling_record as marks
@@ -54,23 +55,28 @@ def decide(
     granted_since: Mapping[Key, float] | None = None,
     unstarted_since: Mapping[Key, float] | None = None,
     most_checkpoint_s: float = _MOST_CHECKPOINT_S,
-    counted: Container[str] = (),
+    counted: Collection[str] = (),
     estimates: Mapping[Key, Estimate] | None = None,
+    known: KnownPlaces | None = None,
 ) -> Decision:
     """What must be written now. Without a plan: what the run protocol and the ledger require by themselves.
 
     `granted_since` says since when each job has been seen granted and not admitted, `unstarted_since` since when each
     admitted run has had no bound pod. `most_checkpoint_s` is the longest time that a leaving run may take for its
     checkpoint. `counted` has the UIDs of finished jobs that are in the history and whose status does not say so yet.
-    `estimates` are those of the newest forecast, None before the first one.
+    `estimates` are those of the newest forecast, None before the first one. `known` is what earlier decisions of the
+    same caller leave for this one: it saves time and changes nothing.
     """
     ledger = Ledger(state.allocatable, state.pods, assumed)
     quotas = FreeQuotas(state)
-    drafts = {key: Draft.of(job) for key, job in state.jobs.items()}
+    known = known or KnownPlaces()
+    known.begin(state.capacities)
+    unstarted = unstarted_since or {}
+    drafts = {job.key: Draft.of(job) for job in concerned(state, result, known, unstarted=unstarted, counted=counted)}
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable or capacity.one_at_a_time}
     kept = dict(reserved or {})
     order = ByOrder(drafts.values(), state, assumed, kept)
-    unstarted, before = unstarted_since or {}, _tenant_room(state, drafts)
+    before = _tenant_room(state, drafts)
     for draft in drafts.values():
         for_room_s = 0.0
         if waits_for_room(draft.job):
@@ -81,7 +87,7 @@ def decide(
     if result is not None:
         if result.mode == "round":
             kept = {}
-        _follow(drafts, moment, result, state, kept, quotas=quotas)
+        _follow(drafts, moment, result, state, kept, quotas=quotas, known=known)
     for draft in drafts.values():
         if draft.granted is None and draft.allocation is not None and open_run(draft.job) is not None:
             sooner = places.brought_back(draft.allocation, moment.now, moment.rounds)
@@ -93,9 +99,10 @@ def decide(
     if any(asks_for_room(draft) for draft in drafts.values()):
         order = ByOrder(drafts.values(), state, assumed, kept)
         tenants = _tenant_room(state, drafts)
-        admit(drafts.values(), ledger, state.pods, assumed, order, quotas=quotas, tenants=tenants)
+        others = (job for key, job in state.jobs.items() if key not in drafts)
+        admit(drafts.values(), ledger, state.pods, assumed, order, quotas=quotas, tenants=tenants, others=others)
     stands = {key: run_state(draft.job, moment.now) for key, draft in drafts.items()}
-    tell_queue(drafts, stands, result)
+    tell_queue(drafts, state.jobs, stands, result)
     tell_late(drafts, stands, result)
     tell_estimates(drafts, stands, result)
     tell_restrictions(drafts, result)
@@ -114,7 +121,11 @@ def decide(
 
 
 def _tenant_room(state: ClusterState, drafts: Mapping[Key, Draft]) -> TenantRoom:
-    return TenantRoom(state, ((draft.job, draft.allocation) for draft in drafts.values()))
+    """The room of tenants, with the allocations that jobs shall have. Jobs without a draft keep theirs."""
+    runs = (
+        (job, drafts[key].allocation if key in drafts else job.status.allocation) for key, job in state.jobs.items()
+    )
+    return TenantRoom(state, runs)
 
 
 def _follow(
@@ -125,6 +136,7 @@ def _follow(
     kept: dict[Key, core.Allocation],
     *,
     quotas: FreeQuotas,
+    known: KnownPlaces,
 ) -> None:
     """Do what the plan says for each job that is still as the plan assumed.
 
@@ -151,6 +163,9 @@ def _follow(
                 parted = parting(draft.job, place, state.jobs)
                 found = result.preemptions.get(str(key))
                 keeps = result.mode == "fill" and not at_once(found)
+                if place is not None and stays and _has_already(draft, place, capacities):
+                    known.note(draft.job, place)
+                    continue
                 _hold(draft, moment, place, capacities, kept, keeps=keeps, stays=stays, parted=parted, found=found)
             case RunState.WAITING:
                 if place is not None:
@@ -188,8 +203,6 @@ def _hold(
     if allocation is None:
         return
     if place is not None and stays and places.same_place(allocation, place, capacities):
-        if places.says(allocation, place, capacities):
-            return
         if allocation.purpose == "Train" and places.is_whole(place):
             tuned = places.retune(allocation, place, capacities)
             if tuned != allocation:
@@ -203,6 +216,14 @@ def _hold(
     draft.put(ChangeKind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
     if place is not None:
         kept[draft.job.key] = place
+
+
+def _has_already(draft: Draft, place: core.Allocation, capacities: Capacities) -> bool:
+    """Whether the run has just what the plan gives it."""
+    allocation = draft.granted
+    if allocation is None or not places.same_place(allocation, place, capacities):
+        return False
+    return places.says(allocation, place, capacities)
 
 
 def _keep_to_what_is_possible(draft: Draft) -> None:

@@ -1,6 +1,6 @@
 """A plan, and what it assumed of each job."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,6 +25,23 @@ def stance(job: JobView, now: float) -> Stance:
     """The present state of the job."""
     allocation = open_run(job)
     return Stance(run_state(job, now), allocation.run if allocation is not None else 0, job.spec.suspend)
+
+
+class Stances(Mapping[Key, Stance]):
+    """The states of all jobs at one moment, each worked out when somebody asks for it."""
+
+    def __init__(self, jobs: Mapping[Key, JobView], now: float) -> None:
+        self._jobs = jobs
+        self._now = now
+
+    def __getitem__(self, key: Key) -> Stance:
+        return stance(self._jobs[key], self._now)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from synergy_api.leaving import leave_seconds
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import parse_time
+from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.cluster.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
@@ -14,7 +15,6 @@ from synergy_extender.colocation.partners import Coming
 from synergy_extender.decisions import allocations as places
 from synergy_extender.decisions.changes import ChangeKind, Draft
 from synergy_extender.decisions.shared_admission import ByOrder
-from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.rounds import Moment
 from synergy_extender.tenants.room import TenantRoom
 

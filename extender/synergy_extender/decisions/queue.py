@@ -9,6 +9,7 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model.answer import Plan, Waiting
 from synergy_extender.cluster.run_state import service_of
 from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.colocation.order import key_of
 
 _EXACT: Final = 10
 
@@ -17,11 +18,11 @@ def queue_of(
     plan: Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, Finding]
 ) -> dict[Key, QueueStatus]:
     """The queue in the policy's order, then the jobs that back off, then those that cannot be planned."""
-    names = {str(key): key for key in jobs}
     queue: dict[Key, QueueStatus] = {}
     for waiting in plan.waiting:
-        if waiting.job in names:
-            _append(queue, jobs[names[waiting.job]], Finding(Reason(waiting.reason), _told(waiting)))
+        asked = jobs.get(key_of(waiting.job))
+        if asked is not None:
+            _append(queue, asked, Finding(Reason(waiting.reason), _told(waiting)))
     for job in sorted(backing_off, key=lambda job: job.key):
         _append(queue, job, _backoff(job))
     for key in sorted(refused.keys() & jobs.keys()):

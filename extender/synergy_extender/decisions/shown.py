@@ -6,7 +6,7 @@ from synergy_api.parts.progress import SpeedEstimate
 from synergy_api.parts.waiting import Late
 from synergy_api.resources.training_job import FINISHED
 from synergy_extender.cluster.run_state import RunState
-from synergy_extender.cluster.views import Key
+from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.decisions.changes import Draft
 from synergy_extender.decisions.plan_result import PlanResult
 from synergy_extender.decisions.queue import queue_of
@@ -17,12 +17,14 @@ _MOST_ESTIMATES = 64
 """Of one job, that are told."""
 
 
-def tell_queue(drafts: Mapping[Key, Draft], stands: Mapping[Key, RunState], result: PlanResult | None) -> None:
-    """Write into waiting jobs why they wait. Without a new plan the old reasons stay."""
+def tell_queue(
+    drafts: Mapping[Key, Draft], jobs: Mapping[Key, JobView], stands: Mapping[Key, RunState], result: PlanResult | None
+) -> None:
+    """Write into waiting jobs why they wait. Without a new plan the old reasons stay. `jobs` are all of the cluster's:
+    some that a plan leaves waiting may have no draft."""
     told = None
     if result is not None:
         backing_off = [draft.job for key, draft in drafts.items() if stands[key] is RunState.BACKING_OFF]
-        jobs = {key: draft.job for key, draft in drafts.items()}
         told = queue_of(result.plan, jobs, backing_off, result.refused)
     for key, draft in drafts.items():
         waits = stands[key] in (RunState.WAITING, RunState.BACKING_OFF) and draft.granted is None

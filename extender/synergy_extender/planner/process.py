@@ -24,7 +24,17 @@ from synergy_core.policies.allocation.budget import Budget
 from synergy_extender.colocation.models import FOLDER_VARIABLE, predictors, read_models
 from synergy_extender.planner.forked import Forked
 from synergy_extender.planner.overtime import Overtime
-from synergy_extender.planner.question import LENGTH, PROCESSES_VARIABLE, Planned, Question, snapshot_after
+from synergy_extender.planner.question import (
+    LENGTH,
+    PROCESSES_VARIABLE,
+    Answer,
+    Asked,
+    Planned,
+    Question,
+    answer_of,
+    asked_after,
+)
+from synergy_extender.snapshot.times import snapshot_at
 
 NICENESS = 10
 """Where cores are scarce a plan waits for the filter, which runs inside the kube-scheduler's serial loop."""
@@ -39,23 +49,28 @@ class Planner:
         `processes`, a cluster that has parts is planned in so many at most."""
         self._models = models or {}
         self._forked = Forked(processes) if processes > 1 else None
-        self._snapshot: core.Snapshot | None = None
+        self._asked: Asked | None = None
         self._memory = Memory()
         self._memory.solutions.solver = Overtime()
 
-    def answer(self, request: bytes) -> Planned | str:
+    def answer(self, request: bytes) -> Answer | str:
         """The plan; an error of the planner as its text."""
         try:
             question = _QUESTIONS.decode(request)
-            snapshot = self._snapshot = snapshot_after(self._snapshot, question)
+            snapshot = self._next(question)
             started = time.perf_counter()
             until = started + question.solve_s
             self._memory.solutions.budget = Budget(lambda: until - time.perf_counter())
             with collector_paused():
                 answer = self._plan(snapshot, self._with_models(question.config))
-            return Planned(answer, time.perf_counter() - started)
+            return answer_of(Planned(answer, time.perf_counter() - started), snapshot.jobs)
         except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
             return f"{type(error).__name__}: {error}"
+
+    def _next(self, question: Question) -> core.Snapshot:
+        """The snapshot that the question is about."""
+        self._asked = asked_after(self._asked, question)
+        return snapshot_at(self._asked.base, self._asked.clocks)
 
     def _plan(self, snapshot: core.Snapshot, config: PlanConfig) -> Plan:
         if self._forked is None:

@@ -5,17 +5,20 @@ import logging
 import math
 import sys
 from asyncio.subprocess import PIPE, Process
+from types import MappingProxyType
 
 import msgspec
 
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
-from synergy_extender.planner.question import LENGTH, Planned, question_after
+from synergy_extender.planner.question import LENGTH, Answer, Asked, Planned, planned_of, question_after
+from synergy_extender.snapshot.times import Clocks
 from synergy_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
 _CHILD = "synergy_extender.planner.process"
-_ANSWERS = msgspec.msgpack.Decoder(Planned | str)
+_ANSWERS = msgspec.msgpack.Decoder(Answer | str)
+NO_CLOCKS: Clocks = MappingProxyType({})
 
 
 class PlanFailed(Exception):  # noqa: N818 - named after what happened
@@ -28,7 +31,7 @@ class PlanWorker:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._child: Process | None = None
-        self._known: core.Snapshot | None = None
+        self._known: Asked | None = None
         """What the child has seen last."""
         self._turn = asyncio.Lock()
 
@@ -37,8 +40,10 @@ class PlanWorker:
         """Process id of the child, if one was started."""
         return self._child.pid if self._child is not None else None
 
-    async def plan(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = math.inf) -> Planned:
-        """The plan; for a new allocation it waits `solve_s` at most.
+    async def plan(
+        self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = math.inf, clocks: Clocks = NO_CLOCKS
+    ) -> Planned:
+        """The plan; for a new allocation it waits `solve_s` at most. `clocks` tell the times of the jobs that have one.
 
         Raises PlanFailed; after a timeout the child is killed and the next call starts another.
         """
@@ -46,7 +51,7 @@ class PlanWorker:
             try:
                 async with asyncio.timeout(self._timeout_s):
                     with span("plan", mode=config.mode, jobs=len(snapshot.jobs), nodes=len(snapshot.nodes)):
-                        answer = await self._ask(snapshot, config, solve_s)
+                        answer = await self._ask(Asked(snapshot, clocks), config, solve_s)
             except TimeoutError:
                 await self.close()
                 raise PlanFailed(f"the planner took more than {self._timeout_s:g} s") from None
@@ -68,23 +73,24 @@ class PlanWorker:
                 child.kill()
             await child.wait()
 
-    async def _ask(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float) -> Planned | str:
+    async def _ask(self, asked: Asked, config: PlanConfig, solve_s: float) -> Planned | str:
         child = self._child
         if child is None or child.returncode is not None:
             child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
             self._child, self._known = child, None
         if child.stdin is None or child.stdout is None:
             raise ConnectionError("the planner's process has no pipes")
-        request = await asyncio.to_thread(_request, self._known, snapshot, config, solve_s)
-        self._known = snapshot
+        request = await asyncio.to_thread(_request, self._known, asked, config, solve_s)
+        self._known = asked
         child.stdin.write(LENGTH.pack(len(request)) + request)
         await child.stdin.drain()
         (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
-        answer: Planned | str = _ANSWERS.decode(await child.stdout.readexactly(length))
+        answer: Answer | str = _ANSWERS.decode(await child.stdout.readexactly(length))
         if isinstance(answer, str):
             self._known = None  # it may not even have read the question
-        return answer
+            return answer
+        return planned_of(answer, asked.base.jobs)
 
 
-def _request(before: core.Snapshot | None, snapshot: core.Snapshot, config: PlanConfig, solve_s: float) -> bytes:
-    return msgspec.msgpack.encode(question_after(before, snapshot, config, solve_s))
+def _request(before: Asked | None, asked: Asked, config: PlanConfig, solve_s: float) -> bytes:
+    return msgspec.msgpack.encode(question_after(before, asked, config, solve_s))

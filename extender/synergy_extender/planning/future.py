@@ -27,4 +27,5 @@ def planned_snapshot(state: ClusterState, policy: PolicyInForce, mode: Mode, now
 def future_snapshot(state: ClusterState, policy: PolicyInForce, now: float) -> BuiltSnapshot:
     """As the next round is planned, with the jobs that have come so far and the options of plans."""
     built = planned_snapshot(state, policy, "round", now)
-    return replace(built, snapshot=with_past(built.snapshot, state.jobs.values(), plan_config(policy, "round")))
+    past = with_past(built.snapshot, state.jobs.values(), plan_config(policy, "round"))
+    return replace(built, base=past, clocks={})

@@ -11,11 +11,12 @@ from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.jobs.unstarted import Unstarted, waits_for_room
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key
+from synergy_extender.decisions.concerned import KnownPlaces
 from synergy_extender.decisions.decide import decide
-from synergy_extender.decisions.plan_result import PlanResult, stance
-from synergy_extender.decisions.unstarted import Unstarted, waits_for_room
+from synergy_extender.decisions.plan_result import PlanResult, Stances
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.growth.autoscaling import Autoscaling
 from synergy_extender.leader import Lead
@@ -26,7 +27,7 @@ from synergy_extender.planning.forecasting import Forecasts
 from synergy_extender.planning.last_plan import LastPlan
 from synergy_extender.planning.policy import PolicyInForce, ReadPolicy, plan_config, with_prices
 from synergy_extender.planning.publisher import Publisher
-from synergy_extender.planning.skipped_fill import FillPlan, fill_signature
+from synergy_extender.planning.skipped_fill import FillPlan, FillSignatures
 from synergy_extender.planning.wake import next_wake
 from synergy_extender.rounds import Moment, Rounds, Timetable
 from synergy_extender.snapshot.failing import without_failing_nodes
@@ -86,7 +87,7 @@ class PlanningLoop:
         self._granted_since: dict[Key, float] = {}
         self._unstarted = Unstarted()
         self._last_fill: FillPlan | None = None
-        self._known = KnownSnapshot()
+        self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
         self._computed_s = 0.0
         self._passed_at = 0.0
         self.last: LastPlan | None = None
@@ -162,7 +163,8 @@ class PlanningLoop:
         self._timetable, self._again_at = None, None
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
-        self._last_fill, self._known = None, KnownSnapshot()
+        self._last_fill = None
+        self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
         self._statuses.forget()
         self._publisher.forget()
 
@@ -185,7 +187,7 @@ class PlanningLoop:
         now = self._clock()
         self._again_at, self._computed_s = None, 0.0
         written = self._read.of(self._cache.policy, self._policy)
-        self._policy = with_prices(written, self._policy, self._cache.state().capacities)
+        self._policy = with_prices(written, self._policy, self._cache.capacities())
         if self._clock_steps.stepped(now):
             self._forget_times(now)
         rounds = Rounds(self._policy.spec.round_seconds)
@@ -217,6 +219,7 @@ class PlanningLoop:
             most_checkpoint_s=self.leaving_s,
             counted=self._policy.history.pending if self._policy.history is not None else (),
             estimates=self._forecasts.told,
+            known=self._places,
         )
         last_fill, self._last_fill = self._last_fill, None
         plan = result.plan if result is not None else None
@@ -270,11 +273,11 @@ class PlanningLoop:
             leaving_s=self.leaving_s,
             known=self._known,
         )
-        fill = FillPlan(fill_signature(built, self._policy), now) if mode == "fill" else None
+        fill = FillPlan(self._signatures.of(built, self._policy), now) if mode == "fill" else None
         if fill is not None and self._last_fill is not None and self._last_fill.is_repeated_by(fill.signature, now):
             return None
-        stances = {key: stance(job, now) for key, job in state.jobs.items()}
-        planned = await self._worker.plan(built.snapshot, plan_config(self._policy, mode), self.rounds.solve_s)
+        config = plan_config(self._policy, mode)
+        planned = await self._worker.plan(built.base, config, self.rounds.solve_s, built.clocks)
         self._last_fill = fill
         self._metrics.planning.seconds.labels(mode).observe(planned.seconds)
         self._computed_s += planned.seconds
@@ -282,9 +285,9 @@ class PlanningLoop:
             self._metrics.planning.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
         across = self._policy.spec.priorities.across
-        found = await self._compute(preemptions, built.snapshot, planned.plan, across=across)
+        found = await self._compute(preemptions, built.base, planned.plan, across=across)
         ended = {one.job: one for one in found}
-        return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out, ended)
+        return PlanResult(planned.plan, mode, Stances(state.jobs, now), built.refused, built.entitled, left_out, ended)
 
     async def _afterwards(self, plan: Plan | None) -> None:
         """What no worker waits for."""

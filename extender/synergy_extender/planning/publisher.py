@@ -28,7 +28,7 @@ from synergy_extender.growth.follow import NOBODY, Refused
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
-from synergy_extender.planning.measures import measure, measure_uses
+from synergy_extender.planning.measures import KnownFacts, measure, measure_uses
 from synergy_extender.planning.policy import PolicyInForce, history_of
 from synergy_extender.snapshot.entitlements import Entitlements, entitlements, never_preempted_gpus
 from synergy_extender.tenants.meters import UseMeters
@@ -73,6 +73,7 @@ class Publisher:
         self._counted_at: dict[str, float] = {}
         self._meters = UseMeters()
         self._measure_at = 0.0
+        self._facts = KnownFacts()
 
     def forget(self) -> None:
         """This replica begins to lead: others may have written meanwhile."""
@@ -93,7 +94,7 @@ class Publisher:
         Raises aiohttp.ClientError or TimeoutError.
         """
         if time.monotonic() >= self._measure_at:
-            await asyncio.to_thread(measure, self._metrics, state, now)
+            await asyncio.to_thread(measure, self._metrics, state, now, self._facts)
             self._measure_at = time.monotonic() + _MEASURED_EVERY_S
         found = pool_problems(self._cache.pools, state.capacities)
         pools, policies = self._cache.objects("gpupools"), self._cache.objects("schedulingpolicies")

@@ -28,6 +28,8 @@ def next_wake(
     if refused_wait_s is not None:
         times.append(now + refused_wait_s)
     for job in jobs:
+        if job.at_rest:
+            continue
         retry_at = service_of(job).retry_at
         if retry_at is not None and run_state(job, now) is RunState.BACKING_OFF:
             times.append(parse_time(retry_at))

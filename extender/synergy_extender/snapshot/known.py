@@ -1,6 +1,6 @@
 """What one snapshot leaves for the next."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from synergy_api.amounts import Amounts
@@ -24,23 +24,24 @@ class KnownEntitlements:
         self._classes = NO_CLASSES
         self._known: dict[Key, tuple[JobView, Entitlement]] = {}
 
-    def of(self, jobs: Iterable[JobView], tenancy: Tenancy, now: float, classes: PriorityClasses) -> Entitlements:
+    def of(self, jobs: Mapping[Key, JobView], tenancy: Tenancy, now: float, classes: PriorityClasses) -> Entitlements:
         """Like `entitlements`."""
         if tenancy is not self._tenancy or classes != self._classes:
             self._tenancy, self._classes, self._known = tenancy, classes, {}
         by_job: dict[Key, Entitlement] = {}
+        before, self._known = self._known, {}
         anew = []
-        for job in jobs:
-            known = self._known.get(job.key)
-            if known is not None and known[0] is job and job.spec.preemption != "Never":
-                by_job[job.key] = known[1]
+        for key, job in jobs.items():
+            known = before.get(key)
+            if known is not None and known[0] is job:
+                by_job[key] = known[1]
+                self._known[key] = known
             else:
-                by_job[job.key] = known[1] if known is not None else _NONE
+                by_job[key] = _NONE
                 anew.append(job)
         found = entitlements(anew, tenancy, now, classes)
         by_job.update(found.by_job)
-        fresh = {job.key: (job, found.by_job[job.key]) for job in anew}
-        self._known = {key: fresh.get(key) or self._known[key] for key in by_job}
+        self._known |= {job.key: (job, by_job[job.key]) for job in anew if job.spec.preemption != "Never"}
         return Entitlements(by_job, found.waits)
 
 

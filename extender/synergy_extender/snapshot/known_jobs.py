@@ -1,23 +1,16 @@
 """What jobs ask of the planner, kept from one snapshot to the next: a job is worked out anew when something of it has
-changed, and else only its times."""
+changed. Its times are those of that moment, and a clock tells the present ones."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.placements import Sizes
-from synergy_extender.cluster.run_state import (
-    attained_gpu_seconds,
-    received_seconds,
-    run_started,
-    spread_seconds,
-    waiting_seconds,
-)
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.snapshot.preemption_budgets import preempted_s
-from synergy_extender.snapshot.times import Times, times_of, with_times
+from synergy_extender.snapshot.entitlements import Entitlement
+from synergy_extender.snapshot.times import Clock, Clocks, clock_of, differ_in_times_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +18,14 @@ class _Known:
     view: JobView
     asked: tuple[Any, ...]
     request: core.Job
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class _AtRest:
+    view: JobView
+    entitled: Entitlement
+    request: core.Job | None
 
 
 class KnownJobs:
@@ -32,29 +33,74 @@ class KnownJobs:
 
     def __init__(self) -> None:
         self._known: dict[Key, _Known] = {}
-        self._next: dict[Key, _Known] = {}
+        self._at_rest: dict[Key, _AtRest] = {}
+        self._clocks: dict[str, Clock] = {}
         self._constraints: dict[Key, tuple[JobView, str]] = {}
-        self._sizes: Sizes = {}
+        self._cluster: tuple[Any, ...] = ()
+        self._order: list[Key] = []
+        self._present: set[Key] = set()
+        self.sizes: Sizes = {}
+        """The sizes of the cluster's nodes, the same object as before if they are equal."""
+        self.admitted: dict[str, tuple[str, ...] | None] = {}
+        """The nodes that the templates of one kind admit, None for all, on the present nodes."""
 
-    def begin(self, sizes: Sizes) -> Sizes:
-        """Another snapshot, of a cluster whose nodes have these sizes. Jobs that were not asked for in the last one are
-        forgotten. Returns the sizes, as the same object as before if they are equal."""
-        if self._next:
-            self._known, self._next = self._next, {}
-        self._constraints = {key: one for key, one in self._constraints.items() if key in self._known}
-        if sizes != self._sizes:
-            self._sizes = sizes
-        return self._sizes
+    @property
+    def clocks(self) -> Clocks:
+        """Of all jobs that want to train."""
+        return dict(self._clocks)
 
-    def of(self, job: JobView, asked: tuple[Any, ...], now: float, build: Callable[[], core.Job]) -> core.Job:
-        """The request of the job, which `build` makes of its view, of what is in `asked`, and of `now`."""
+    def begin(self, cluster: tuple[Any, ...], sizes: Sizes) -> None:
+        """Another snapshot, of a cluster with these nodes. `cluster` is all of it that decides which nodes admit a
+        template."""
+        if cluster != self._cluster:
+            self.admitted, self._at_rest = {}, {}
+        self._cluster = cluster
+        if sizes != self.sizes:
+            self.sizes = sizes
+
+    def in_order(self, jobs: Mapping[Key, JobView]) -> list[Key]:
+        """The keys of the jobs in order. Jobs that are gone are forgotten."""
+        if self._present != jobs.keys():
+            gone, new = self._present - jobs.keys(), jobs.keys() - self._present
+            for key in gone:
+                self._forget(key)
+            self._order = sorted([*(key for key in self._order if key not in gone), *new])
+            self._present = set(self._order)
+        return self._order
+
+    def _forget(self, gone: Key) -> None:
+        self._known.pop(gone, None)
+        self._at_rest.pop(gone, None)
+        self._constraints.pop(gone, None)
+        self._clocks.pop(str(gone), None)
+
+    def of(self, job: JobView, asked: tuple[Any, ...], build: Callable[[], core.Job]) -> core.Job:
+        """The request of the job, which `build` makes of its view and of what is in `asked`. It is the same object as
+        before where nothing but times has changed."""
         known = self._known.get(job.key)
         if known is not None and known.view is job and known.asked == asked:
-            request = at(known.request, job, now)
-        else:
-            request = build()
-        self._next[job.key] = _Known(job, asked, request)
+            return known.request
+        request = build()
+        clock = clock_of(job, holds=request.running is not None)
+        if known is not None and differ_in_times_only(known.request, request):
+            request, clock = known.request, known.clock if clock == known.clock else clock
+        self._known[job.key] = _Known(job, asked, request, clock)
+        self._clocks[request.name] = clock
         return request
+
+    def without_times(self, job: JobView) -> None:
+        """The job asks for nothing, or for the place of a profile run: no time of it matters."""
+        if self._known.pop(job.key, None) is not None:
+            del self._clocks[str(job.key)]
+
+    def at_rest(self, job: JobView, entitled: Entitlement) -> _AtRest | None:
+        """What a job at rest asks for, if nothing has changed of it since the last snapshot."""
+        known = self._at_rest.get(job.key)
+        return known if known is not None and known.view is job and known.entitled is entitled else None
+
+    def rests(self, job: JobView, entitled: Entitlement, request: core.Job | None) -> None:
+        """A job at rest asks for this, until something changes."""
+        self._at_rest[job.key] = _AtRest(job, entitled, request)
 
     def constraints(self, job: JobView) -> str:
         """The part of its template that picks nodes, as text."""
@@ -64,16 +110,3 @@ class KnownJobs:
         text = json.dumps(job.constraints, sort_keys=True)
         self._constraints[job.key] = (job, text)
         return text
-
-
-def at(request: core.Job, job: JobView, now: float) -> core.Job:
-    """The request of the same view at another moment."""
-    times = Times(
-        attained_gpu_s=attained_gpu_seconds(job, now),
-        waiting_s=waiting_seconds(job, now),
-        run_started_s=None if request.running is None else run_started(job, now),
-        received_s=received_seconds(job, now),
-        received_spread_s=spread_seconds(job, now),
-        preempted_s=preempted_s(job, now),
-    )
-    return request if times == times_of(request) else with_times(request, times)

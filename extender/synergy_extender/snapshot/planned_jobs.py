@@ -47,8 +47,8 @@ class PlannedJobs:
         self._now = now
         self._reserved = reserved
         self._known = known
-        self._sizes = known.begin(sizes_of(state.capacities))
-        self._admitted: dict[str, tuple[str, ...] | None] = {}
+        known.begin((state.capacities, state.nodes, state.pools, state.grows), sizes_of(state.capacities))
+        self._sizes = known.sizes
         self._shared = [capacity for capacity in state.capacities if capacity.mps]
 
     @cached_property
@@ -61,7 +61,13 @@ class PlannedJobs:
         ]
 
     def of(self, job: JobView) -> core.Job | None:
-        """The job as the planner shall see it; None if it plays no part."""
+        """The job as the planner shall see it, with the times of when it was worked out; None if it plays no part."""
+        request = self._of(job)
+        if request is None or request.purpose == "profile":
+            self._known.without_times(job)
+        return request
+
+    def _of(self, job: JobView) -> core.Job | None:
         match run_state(job, self._now):
             case RunState.HOLDING:
                 return self._holding(job)
@@ -86,7 +92,7 @@ class PlannedJobs:
             place = held(job, allocation, partners)
             return training(job, entitled, self._now, self._sizes, nodes=nodes, running=place)
 
-        return self._known.of(job, ("holds", partners, nodes, entitled, self._sizes), self._now, made)
+        return self._known.of(job, ("holds", partners, nodes, entitled, self._sizes), made)
 
     def _training(self, job: JobView, nodes: tuple[str, ...] | None, place: core.Allocation | None) -> core.Job:
         entitled = self._entitled[job.key]
@@ -94,7 +100,7 @@ class PlannedJobs:
         def made() -> core.Job:
             return training(job, entitled, self._now, self._sizes, nodes=nodes, running=place)
 
-        return self._known.of(job, ("wants", place, nodes, entitled, self._sizes), self._now, made)
+        return self._known.of(job, ("wants", place, nodes, entitled, self._sizes), made)
 
     def _partners(self, job: JobView, allocation: Allocation) -> tuple[str, ...]:
         """Those of its planned partners that still have their part of its GPU, or a kept place on it."""
@@ -122,9 +128,10 @@ class PlannedJobs:
         """The nodes that the template admits and whose GPUs leave a client as much memory as the job needs, None for
         all. The job may stay where it is."""
         kind = self._known.constraints(job)
-        if kind not in self._admitted:
-            self._admitted[kind] = _admitting(self._state, job)
-        nodes = self._admitted[kind]
+        admitted = self._known.admitted
+        if kind not in admitted:
+            admitted[kind] = _admitting(self._state, job)
+        nodes = admitted[kind]
         small = too_small_clients(job, self._shared)
         if small:
             everywhere = [*(one.name for one in self._state.capacities), *new_node_objects(self._state)]

@@ -38,6 +38,10 @@ class NamespaceQuotas:
     def __bool__(self) -> bool:
         return bool(self._of)
 
+    def concern(self, job: JobView) -> bool:
+        """Whether any of them may count what the job has."""
+        return job.key.namespace in self._of
+
     def draws(self, job: JobView, *, profile: bool) -> tuple[core.QuotaDraw, ...]:
         """What a run of the job counts with beside its share of its nodes."""
         made = OF_JOBS if profile else OF_SERVICES if self._needs_service(job) else frozenset()
@@ -67,7 +71,7 @@ class NamespaceQuotas:
     def limits(self, moved: Iterable[JobView]) -> tuple[core.Quota, ...]:
         """The quotas for a plan that may move the pods of these jobs' open runs."""
         ours: Uses = {}
-        for job in moved:
+        for job in moved if self._of else ():
             _add(ours, self.held(job))
         found = []
         for quotas in self._of.values():
@@ -142,7 +146,7 @@ class FreeQuotas:
             for resource, hard in quota.hard.items()
         }
         for job in state.jobs.values() if self._quotas else ():
-            allocation = open_run(job)
+            allocation = open_run(job) if self._quotas.concern(job) else None
             if allocation is not None and allocation.state == "Granted":
                 shares, profile = allocation.workers, allocation.purpose == "Profile"
                 self._reserve(_lacking(self._quotas.asked(job, shares, profile=profile), self._quotas.held(job)))

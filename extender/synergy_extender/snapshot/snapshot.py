@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from synergy_api.amounts import NOTHING
 from synergy_api.reasons import Finding, Reason, say
@@ -17,6 +18,7 @@ from synergy_extender.snapshot.nodes import takes_new
 from synergy_extender.snapshot.planned_jobs import PlannedJobs, has_full_room
 from synergy_extender.snapshot.preemption_budgets import preempted_lately, with_budgets
 from synergy_extender.snapshot.quotas import NamespaceQuotas
+from synergy_extender.snapshot.times import Clocks, snapshot_at
 from synergy_extender.snapshot.used_room import overdue, used_room
 from synergy_extender.tenants.planned import planned_tenants
 from synergy_extender.tenants.uses import tree_of
@@ -28,9 +30,17 @@ _IN_PLANS = (RunState.WAITING, RunState.HOLDING, RunState.LEAVING)
 class BuiltSnapshot:
     """A snapshot, the jobs that are left out of it with the reason, and what the tenants' caps allow jobs."""
 
-    snapshot: core.Snapshot
+    base: core.Snapshot
+    """The snapshot, each job with the times of when something else of it was last worked out."""
+    clocks: Clocks
+    """From what the present times follow."""
     refused: Mapping[Key, Finding] = field(default_factory=dict)
     entitled: Entitlements = field(default_factory=Entitlements)
+
+    @cached_property
+    def snapshot(self) -> core.Snapshot:
+        """With the times of its moment."""
+        return snapshot_at(self.base, self.clocks)
 
 
 def build_snapshot(
@@ -52,13 +62,24 @@ def build_snapshot(
     what the last snapshots of the same caller leave for this one: it saves time and changes nothing."""
     known = known or KnownSnapshot()
     kept = reserved if reserved is not None and mode == "fill" else {}
-    entitled = known.entitled.of(state.jobs.values(), state.tenancy, now, state.classes)
+    entitled = known.entitled.of(state.jobs, state.tenancy, now, state.classes)
     requests = PlannedJobs(state, now, kept, entitled, known.jobs)
     unwritten = left_out or {}
     jobs: list[core.Job] = []
     refused: dict[Key, Finding] = {}
-    for key in sorted(state.jobs):
-        stands = run_state(state.jobs[key], now)
+    resting: dict[Key, JobView] = {}
+    for key in known.jobs.in_order(state.jobs):
+        job = state.jobs[key]
+        if (
+            job.at_rest
+            and key not in unwritten
+            and (rested := known.jobs.at_rest(job, entitled.by_job[key])) is not None
+        ):
+            if rested.request is not None:
+                jobs.append(rested.request)
+                resting[key] = job
+            continue
+        stands = run_state(job, now)
         if key in unwritten and stands in _IN_PLANS:
             refused[key] = unwritten[key]
             continue
@@ -66,14 +87,19 @@ def build_snapshot(
             refused[key] = entitled.waits[key]
             continue
         try:
-            request = requests.of(state.jobs[key])
+            request = requests.of(job)
         except core.FieldError as error:
             refused[key] = say(Reason.CANNOT_BE_PLANNED, problem=str(error))
             continue
         if request is not None:
             jobs.append(request)
-    used = used_room(state, mode, now, {job.name for job in jobs}, kept, unwritten=unwritten, runs=known.runs)
+            if job.at_rest:
+                known.jobs.rests(job, entitled.by_job[key], request)
+                resting[key] = job
+    planned = {job.name for job in jobs}
+    used = used_room(state, mode, now, planned, kept, unwritten=unwritten, runs=known.runs, resting=resting)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or has_full_room(job, state, used)]
+    planned = {job.name for job in jobs}
     known.nodes.begin()
     nodes = tuple(
         known.nodes.of(
@@ -97,12 +123,12 @@ def build_snapshot(
         tenants=with_budgets(
             planned_tenants(tenants, {job.tenant for job in jobs if job.tenant}, tree_of(state)),
             state.tenancy,
-            preempted_lately(state.jobs, entitled, {job.name for job in jobs}, now),
+            preempted_lately(state.jobs, entitled, planned, now),
         ),
         node_groups=node_groups(state, now),
-        quotas=quotas.limits(_moved(state, mode, now, {job.name for job in jobs})),
+        quotas=quotas.limits(_moved(state, mode, now, planned)),
     )
-    return BuiltSnapshot(snapshot, refused, entitled)
+    return BuiltSnapshot(snapshot, known.jobs.clocks, refused, entitled)
 
 
 def _moved(state: ClusterState, mode: Mode, now: float, planned: set[str]) -> Iterable[JobView]:

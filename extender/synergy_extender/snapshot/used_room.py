@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
@@ -22,6 +23,8 @@ from synergy_extender.colocation.devices import shares_of
 OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
 
+_NOBODY: Mapping[Key, JobView] = MappingProxyType({})
+
 
 def used_room(
     state: ClusterState,
@@ -32,19 +35,25 @@ def used_room(
     *,
     unwritten: Container[Key],
     runs: "KnownRuns | None" = None,
+    resting: Mapping[Key, JobView] = _NOBODY,
 ) -> dict[str, Amounts]:
     """What of each node a plan cannot give away. A run about which nothing can be written (`unwritten`) cannot be
-    revoked, so it holds what its pods hold. `runs` are those of the last snapshot."""
+    revoked, so it holds what its pods hold. `runs` are those of the last snapshot; `resting` are planned runs at rest:
+    they hold what they will use."""
     known = runs or KnownRuns()
     known.begin()
-    used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
+    rested = known.of_all(state, resting)
+    used = {
+        capacity.name: _beside(state.pods.held(capacity.name), rested.get(capacity.name))
+        for capacity in state.capacities
+    }
     leaving: dict[str, Amounts] = {}
     incoming: dict[str, Amounts] = {}
     capacities = {capacity.name: capacity for capacity in state.capacities}
     for place in reserved.values():
         _add(incoming, _shares(shares_of(place, capacities)))
-    for job in state.jobs.values():
-        allocation = open_run(job)
+    for key, job in state.jobs.items():
+        allocation = None if key in resting else open_run(job)
         if allocation is None:
             continue
         own, on_its_way = known.of(state, job, allocation)
@@ -70,6 +79,25 @@ class KnownRuns:
     def __init__(self) -> None:
         self._known: dict[Key, tuple[JobView, object, _Run]] = {}
         self._next: dict[Key, tuple[JobView, object, _Run]] = {}
+        self._resting: dict[Key, tuple[JobView, object, dict[str, Amounts]]] = {}
+        self._rested: dict[str, Amounts] = {}
+
+    def of_all(self, state: ClusterState, resting: Mapping[Key, JobView]) -> Mapping[str, Amounts]:
+        """What the pods of these runs hold together by node: what it was for the last ones, and what has changed."""
+        before, self._resting = self._resting, {}
+        for key, job in resting.items():
+            known, pods = before.get(key), state.pods.group_of(key)
+            if known is None or known[0] is not job or known[1] is not pods:
+                allocation = open_run(job)
+                own = {} if allocation is None else _held_by_run(state, job, allocation)
+                if known is not None:
+                    _subtract(self._rested, known[2])
+                _add(self._rested, own.items())
+                known = (job, pods, own)
+            self._resting[key] = known
+        for key in before.keys() - self._resting.keys():
+            _subtract(self._rested, before[key][2])
+        return self._rested
 
     def begin(self) -> None:
         """Another snapshot: jobs that the last one did not ask for are forgotten."""
@@ -115,6 +143,20 @@ def _held_by_run(state: ClusterState, job: JobView, allocation: Allocation) -> d
 def _add(totals: dict[str, Amounts], more: Iterable[tuple[str, Amounts]]) -> None:
     for node, amounts in more:
         totals[node] = totals.get(node, NOTHING).plus(amounts)
+
+
+def _subtract(totals: dict[str, Amounts], less: Mapping[str, Amounts]) -> None:
+    for node, amounts in less.items():
+        totals[node] = totals.get(node, NOTHING).minus(amounts)
+        if totals[node] == NOTHING:
+            del totals[node]
+
+
+def _beside(held: Amounts, ours: Amounts | None) -> Amounts:
+    """What others hold."""
+    if ours is None:
+        return held
+    return NOTHING if held == ours else held.minus(ours)
 
 
 def overdue(allocation: Allocation, now: float) -> bool:

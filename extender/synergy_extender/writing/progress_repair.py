@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from synergy_api.parts.progress import Progress
-from synergy_extender.cluster.views import JobView
+from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
@@ -20,12 +20,17 @@ class ProgressRepair:
         self._writer = writer
         self._metrics = metrics
         self._leading = leading
+        self._sound: dict[Key, JobView] = {}
+        """Jobs in which there was nothing to repair."""
 
     async def repair(self, jobs: Iterable[JobView]) -> None:
         """Repair the jobs' progress while this replica leads."""
+        known, self._sound = self._sound, {}
         for job in list(jobs):
-            progress = repaired(job)
-            if progress is not None and self._leading():
+            progress = None if known.get(job.key) is job else repaired(job)
+            if progress is None:
+                self._sound[job.key] = job
+            elif self._leading():
                 await self._write(job, progress)
 
     async def _write(self, job: JobView, progress: Progress) -> None:

@@ -97,6 +97,8 @@ class Unwritten:
 
     def keep(self, keys: Iterable[Key]) -> None:
         """Forget jobs that are gone."""
+        if not self._by_key:
+            return
         present = set(keys)
         for key in self._by_key.keys() - present:
             del self._by_key[key]

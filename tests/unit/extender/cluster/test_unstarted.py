@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import pytest
 
 from support.extender.cluster import NOW, allocation, cluster, job, key, share, worker
+from synergy_extender.cluster.jobs.unstarted import Unstarted
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.views import PodView
-from synergy_extender.decisions.unstarted import Unstarted
 
 
 def note(unstarted: Unstarted, pods: Iterable[PodView] = (), now: float = NOW, **held: object) -> dict[object, float]:

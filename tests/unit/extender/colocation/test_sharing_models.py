@@ -18,7 +18,7 @@ from synergy_core.model.usage import Usage
 from synergy_extender.colocation.models import predictors, read_models
 from synergy_extender.config import read_settings
 from synergy_extender.planner.process import Planner
-from synergy_extender.planner.question import Planned, question_after
+from synergy_extender.planner.question import Answer, Asked, question_after
 from synergy_service.settings import ConfigError
 
 POD = {"SYNERGY_POD_NAME": "p", "SYNERGY_POD_NAMESPACE": "n"}
@@ -45,11 +45,11 @@ def test_the_planner_goes_by_the_model_of_the_gpu_type(tmp_path: Path) -> None:
     )  # fmt: skip
     jobs = tuple(core.Job(name=name, gpus=1, tenant="t", sharing=True, usage={"V100": LOADS[1]}) for name in ("a", "b"))
     snapshot = core.Snapshot(nodes=nodes, jobs=jobs, now=0.0, round_s=20.0)
-    question = question_after(None, snapshot, PlanConfig(policy="fifo", colocation="auto"), 10.0)
+    question = question_after(None, Asked(snapshot, {}), PlanConfig(policy="fifo", colocation="auto"), 10.0)
     running = {}
     for name, planner in (("generic", Planner()), ("fitted", Planner(read_models(str(tmp_path))))):
         answer = planner.answer(msgspec.msgpack.encode(question))
-        assert isinstance(answer, Planned), answer
+        assert isinstance(answer, Answer), answer
         running[name] = [one.job for one in answer.plan.allocations]
     assert running == {"generic": ["a", "b"], "fitted": ["a"]}
 

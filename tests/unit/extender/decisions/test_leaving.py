@@ -30,12 +30,12 @@ from support.extender.deciding import (
 )
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model.config import Mode
+from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_pod
 from synergy_extender.decisions.changes import ChangeKind
 from synergy_extender.decisions.protocol import NOT_ADMITTED_SECONDS
-from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.rounds import Moment
 
 

@@ -18,7 +18,7 @@ from synergy_core.partitions.by_parts import plan_by_parts
 from synergy_core.plan import plan
 from synergy_extender.planner.forked import Forked
 from synergy_extender.planner.process import Planner
-from synergy_extender.planner.question import Planned, question_after
+from synergy_extender.planner.question import Answer, Asked, question_after
 
 TYPES = ("A100", "H100", "V100")
 CONFIG = PlanConfig(policy="fifo", mechanism="tune")
@@ -139,7 +139,7 @@ def test_a_fork_ends_with_the_planner_that_is_killed_because_its_plan_takes_too_
 @pytest.mark.parametrize("processes", [1, 3])
 def test_the_planner_s_process_answers_the_same_in_parts(processes: int) -> None:
     snapshot = _cluster(9)
-    asked = question_after(None, snapshot, CONFIG, 1.0)
+    asked = question_after(None, Asked(snapshot, {}), CONFIG, 1.0)
     answer: Any = Planner(processes=processes).answer(msgspec.msgpack.encode(asked))
-    assert isinstance(answer, Planned)
+    assert isinstance(answer, Answer)
     assert answer.plan == plan(snapshot, CONFIG)

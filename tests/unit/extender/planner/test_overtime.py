@@ -21,7 +21,7 @@ from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.solver import LateSolution, Sought
 from synergy_extender.planner.overtime import LONGEST_S, Overtime
 from synergy_extender.planner.process import Planner
-from synergy_extender.planner.question import Planned, question_after
+from synergy_extender.planner.question import Answer, Asked, question_after
 
 MADE = problem([[4.0, 1.0], [2.0, 1.0]], [1.0, 1.0])
 ANSWER = solve(MADE, "makespan")
@@ -59,7 +59,7 @@ def _going(sought: _Held, overtime: Overtime) -> Iterator[None]:
         sought.go.set()
 
 
-def _repeated(step: Callable[[], LateSolution | Planned | bool | None]) -> object:
+def _repeated(step: Callable[[], LateSolution | Answer | bool | None]) -> object:
     """What a step says once it says something."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
@@ -215,11 +215,11 @@ def test_a_planner_whose_plans_can_never_wait_follows_the_policy_from_the_next_p
     )
     snapshot = Snapshot(nodes=(node("v", 1, gpu_type="V100"), node("k", 1, gpu_type="K80")), jobs=jobs)
     config, planner = PlanConfig(policy=policy, mechanism="proportional"), Planner()
-    question = msgspec.msgpack.encode(question_after(None, snapshot, config, 0.0))
+    question = msgspec.msgpack.encode(question_after(None, Asked(snapshot, {}), config, 0.0))
 
-    def ask() -> Planned:
+    def ask() -> Answer:
         answer = planner.answer(question)
-        assert isinstance(answer, Planned), answer
+        assert isinstance(answer, Answer), answer
         return answer
 
     assert ask().plan.shares_from == "isolated"

@@ -6,16 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 from prometheus_client import generate_latest
 
 from support.extender.cluster import NOW, allocation, cluster, foreign, job, node_object, share, team_of
+from support.extender.happenings import EVENTS, Event, World, without_rest
 from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.measures import measure
+from synergy_extender.planning.measures import KnownFacts, measure
 from synergy_extender.writing.counts import count_change
 
 
@@ -142,3 +144,21 @@ def test_the_first_training_run_tells_how_long_the_job_waited() -> None:
     again = job("a", status={"phase": "Queued", "startTime": "2026-01-01T00:00:00Z"})
     count_change(metrics, change(again), NOW)
     assert sample(metrics, "first_start_wait_seconds_count") == 1
+
+
+@settings(deadline=None)
+@given(EVENTS)
+def test_gauges_with_what_is_known_are_those_without(events: list[Event]) -> None:
+    world, known, kept = World(), KnownFacts(), Metrics()
+    for event in events:
+        world.happens(event)
+        measure(kept, world.state(), world.now, known)
+    anew = Metrics()
+    measure(anew, without_rest(world.state()), world.now)
+    assert gauges(kept) == gauges(anew) or not events
+
+
+def gauges(metrics: Metrics) -> set[str]:
+    """All series with their values, but for the moments at which they were made."""
+    lines = generate_latest(metrics.registry).decode().splitlines()
+    return {line for line in lines if not line.startswith("#") and "_created" not in line and "python_" not in line}

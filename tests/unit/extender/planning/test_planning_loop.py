@@ -17,10 +17,11 @@ from synergy_core.model.config import PlanConfig
 from synergy_extender.decisions.estimates import Estimate
 from synergy_extender.metrics import Metrics
 from synergy_extender.planner.question import Planned
-from synergy_extender.planner.worker import PlanFailed, PlanWorker
+from synergy_extender.planner.worker import NO_CLOCKS, PlanFailed, PlanWorker
 from synergy_extender.planning import loop as loop_module
 from synergy_extender.planning.forecasting import Forecasts
 from synergy_extender.planning.loop import PlanningLoop
+from synergy_extender.snapshot.times import Clocks
 from synergy_extender.writing.job_statuses import ESTIMATES_PER_SECOND
 
 
@@ -31,7 +32,9 @@ class FailingWorker(PlanWorker):
         super().__init__(1.0)
         self.asked = 0
 
-    async def plan(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = 60.0) -> Planned:
+    async def plan(
+        self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = 60.0, clocks: Clocks = NO_CLOCKS
+    ) -> Planned:
         self.asked += 1
         raise PlanFailed("no answer")
 

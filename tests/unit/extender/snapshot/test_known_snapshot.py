@@ -1,7 +1,6 @@
 """What snapshots keep for the next one changes nothing of them: each equals the one that is built anew."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,150 +9,77 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.extender.cluster import GI, NOW, allocation, cluster, job, node_object, share, team_of, worker
+from support.extender.cluster import GI, NOW, allocation, cluster, job, node_object, share
+from support.extender.happenings import EVENTS, NODES, Event, World, without_rest
 from synergy_api.cluster.priority_classes import read_priority_classes
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode, PlanConfig
-from synergy_extender.cluster.pod_index import PodIndex
-from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.planner.question import Question, question_after, snapshot_after
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.planner.question import Asked, Question, asked_after, question_after
 from synergy_extender.snapshot.known import KnownSnapshot
-from synergy_extender.snapshot.snapshot import build_snapshot
-from synergy_extender.snapshot.times import Times, differ_in_times_only, times_of, with_times
-
-NODES = [node_object("n1"), node_object("n2"), node_object("n3", gpu_type="K80")]
-NAMES = tuple("abcdefgh")
-Event = tuple[str, str, int]
-"""What happens, to which job, and a number that says how."""
-EVENTS = st.lists(
-    st.tuples(
-        st.sampled_from(
-            ["submit", "grant", "run", "report", "revoke", "end", "preempt", "pod", "unpod", "gone", "node"]
-        ),
-        st.sampled_from(NAMES),
-        st.integers(0, 7),
-    ),
-    max_size=30,
-)
-
-
-class World:
-    """A cluster to which one thing after another happens."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-        self.nodes = list(NODES)
-        self.status: dict[str, dict[str, Any]] = {}
-        self.views: dict[str, JobView] = {}
-        self.pods = PodIndex()
-        self.tenancy = team_of("red", maxNeverPreemptedGPUs=2)
-        self.capped = self.tenancy
-
-    def happens(self, event: Event) -> None:
-        """One event, and some time."""
-        what, name, number = event
-        self.now += 0.5 + number
-        act: Callable[[str, int], None] = getattr(self, f"_{what}")
-        act(name, number)
-
-    def _read(self, name: str) -> None:
-        number = NAMES.index(name)
-        spec: dict[str, Any] = {"preemption": "Never"} if number % 4 == 1 else {}
-        template = {"nodeSelector": {"nvidia.com/gpu.product": "V100"}} if number % 3 == 1 else {}
-        self.views[name] = job(name, gpus=1 + number % 2, spec=spec, status=self.status[name], template=template)
-
-    def _submit(self, name: str, number: int) -> None:
-        self.status[name] = {"phase": "Queued"}
-        self._read(name)
-
-    def _grant(self, name: str, number: int) -> None:
-        if name not in self.status:
-            return
-        node, gpus = f"n{1 + number % 3}", 1 + NAMES.index(name) % 2
-        held = allocation(share(node, gpus=gpus, cpu_millis=1000 + number), admitted=number > 3, until=self.now + 20)
-        self.status[name] |= {"allocation": held}
-        self._read(name)
-
-    def _run(self, name: str, number: int) -> None:
-        if name in self.status and "allocation" in self.status[name]:
-            running = {"run": 1, "runningSince": format_time(self.now), "runningGPUType": "V100"}
-            received = {"receivedSeconds": {"V100": 10.0 * number}, "attainedGPUSeconds": 10.0 * number}
-            self.status[name] |= {"phase": "Running", "service": {**running, **received}}
-            self._read(name)
-
-    def _report(self, name: str, number: int) -> None:
-        if name in self.status:
-            self.status[name] |= {"progress": {"run": 1, "steps": number * 10}}
-            self._read(name)
-
-    def _revoke(self, name: str, number: int) -> None:
-        held = self.status.get(name, {}).get("allocation")
-        if held is not None:
-            self.status[name]["allocation"] = {**held, "state": "Revoked", "leaseUntil": format_time(self.now + number)}
-            self._read(name)
-
-    def _end(self, name: str, number: int) -> None:
-        if name in self.status:
-            self.status[name] = {"phase": "Queued", "service": {"run": 1, "endedRun": 1, "failures": number}}
-            if number > 4:
-                self.status[name]["service"]["retryAt"] = format_time(self.now + number)
-            self._read(name)
-
-    def _preempt(self, name: str, number: int) -> None:
-        if name in self.status:
-            one = {"at": format_time(self.now - 3600 + number), "run": 1, "rule": "Policy", "by": []}
-            self.status[name] |= {"preemptions": [one]}
-            self._read(name)
-
-    def _pod(self, name: str, number: int) -> None:
-        node = f"n{1 + number % 3}"
-        pod = worker(name, node=node, gpus=1, cpu=str(1 + number), memory="1Gi", planned=node)
-        self.pods.put(pod)
-
-    def _unpod(self, name: str, number: int) -> None:
-        self.pods.drop(Key("team", f"{name}-1-0"))
-
-    def _gone(self, name: str, number: int) -> None:
-        self.status.pop(name, None)
-        self.views.pop(name, None)
-
-    def _node(self, name: str, number: int) -> None:
-        self.nodes = list(NODES[: 1 + number % 3])
-        self.tenancy = self.capped if number < 4 else team_of("red", maxWeight=number)
+from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot
+from synergy_extender.snapshot.times import Times, differ_in_times_only, snapshot_at, times_of, with_times
 
 
 @settings(deadline=None)
 @given(EVENTS, st.sampled_from(["round", "fill"]))
 def test_a_snapshot_equals_one_that_is_built_anew_whatever_happened(events: list[Event], mode: Mode) -> None:
     world, known = World(), KnownSnapshot()
-    before: core.Snapshot | None = None
-    theirs: core.Snapshot | None = None
+    before: Asked | None = None
+    theirs: Asked | None = None
     for event in events:
         world.happens(event)
-        state = cluster(world.nodes, world.views.values(), tenancy=world.tenancy)
-        state = replace(state, pods=world.pods.copy())  # as the cache copies it
+        state = world.state()
         kept = build_snapshot(state, mode=mode, now=world.now, round_s=20, known=known)
-        assert kept == build_snapshot(state, mode=mode, now=world.now, round_s=20)
-        asked = question_after(before, kept.snapshot, PlanConfig(), 1.0)
-        sent = msgspec.msgpack.decode(msgspec.msgpack.encode(asked), type=Question)
-        theirs = snapshot_after(theirs, sent)
-        assert theirs == kept.snapshot
-        before = kept.snapshot
+        anew = build_snapshot(without_rest(state), mode=mode, now=world.now, round_s=20)
+        assert as_built(kept) == as_built(anew)
+        asked = Asked(kept.base, kept.clocks)
+        sent = encoded(question_after(before, asked, PlanConfig(), 1.0))
+        theirs = asked_after(theirs, sent)
+        assert snapshot_at(theirs.base, theirs.clocks) == anew.snapshot
+        before = asked
 
 
-def test_of_jobs_of_which_only_time_has_passed_only_the_times_are_sent() -> None:
+def as_built(built: BuiltSnapshot) -> tuple[object, ...]:
+    return built.snapshot, built.refused, built.entitled
+
+
+def encoded(question: Question) -> Question:
+    """As the planner's process reads it."""
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(question), type=Question)
+
+
+def test_of_jobs_of_which_only_time_has_passed_nothing_is_sent() -> None:
     held = {"phase": "Running", "allocation": allocation(share("n1")), "service": {"run": 1}}
     held["service"] |= {"runningSince": format_time(NOW), "runningGPUType": "V100"}  # type: ignore[operator]
     state, known = cluster(NODES, [job("a", status=held), job("b")]), KnownSnapshot()
-    first = build_snapshot(state, mode="fill", now=NOW + 1, round_s=20, known=known).snapshot
-    later = build_snapshot(state, mode="fill", now=NOW + 9, round_s=20, known=known).snapshot
-    asked = question_after(first, later, PlanConfig(), 1.0)
-    assert (asked.jobs, sorted(asked.times), asked.nodes) == ((), ["team/a", "team/b"], False)
-    assert asked.times["team/a"].attained_gpu_s == 9.0
+    first = asked_of(state, known, NOW + 1)
+    later = asked_of(state, known, NOW + 9)
+    sent = question_after(first, later, PlanConfig(), 1.0)
+    assert (sent.jobs, sent.clocks, sent.nodes) == ((), {}, False)
+    theirs = snapshot_at(later.base, later.clocks)
+    assert {one.name: one.attained_gpu_s for one in theirs.jobs} == {"team/a": 9.0, "team/b": 0.0}
     changed = replace(state, jobs={**state.jobs, job("b").key: job("b", gpus=4)})
-    last = build_snapshot(changed, mode="fill", now=NOW + 10, round_s=20, known=known).snapshot
+    last = asked_of(changed, known, NOW + 10)
     assert [one.name for one in question_after(later, last, PlanConfig(), 1.0).jobs] == ["team/b"]
+
+
+def test_a_job_that_only_its_times_tell_from_before_is_the_same_object() -> None:
+    """The planner's memory goes by that; only how the times go on is sent."""
+    received = {"phase": "Queued", "service": {"receivedSeconds": {"V100": 3.0}}}
+    state, known = cluster(NODES, [job("a")]), KnownSnapshot()
+    first = asked_of(state, known, NOW)
+    later = asked_of(replace(state, jobs={job("a").key: job("a", status=received)}), known, NOW)
+    sent = question_after(first, later, PlanConfig(), 1.0)
+    assert (sent.jobs, list(sent.clocks)) == ((), ["team/a"])
+    assert later.base.jobs[0] is first.base.jobs[0]
+    assert snapshot_at(later.base, later.clocks).jobs[0].received_s == {"V100": 3.0}
+
+
+def asked_of(state: ClusterState, known: KnownSnapshot, now: float) -> Asked:
+    built = build_snapshot(state, mode="fill", now=now, round_s=20, known=known)
+    return Asked(built.base, built.clocks)
 
 
 def test_a_job_at_another_moment_differs_in_its_times_only() -> None:
@@ -175,7 +101,7 @@ def test_a_class_that_changes_changes_the_priority_of_jobs_that_did_not() -> Non
     for value in (5, 5, 7):
         state = replace(cluster(NODES, views), classes=classes(value))
         built = build_snapshot(state, mode="round", now=NOW, round_s=20, known=known)
-        assert built == build_snapshot(state, mode="round", now=NOW, round_s=20)
+        assert as_built(built) == as_built(build_snapshot(state, mode="round", now=NOW, round_s=20))
 
 
 @pytest.mark.parametrize("memory", [GI, 2 * GI])
@@ -185,7 +111,7 @@ def test_a_place_that_is_reserved_anew_is_seen(memory: int) -> None:
         shares = (core.NodeShare(node="n1", gpus=1, cpu_millis=cpu, memory_bytes=memory),)
         place = {job("a").key: core.Allocation(job="team/a", gpu_type="V100", workers=shares, steps_per_s=math.pi)}
         more: dict[str, Any] = {"mode": "fill", "now": NOW, "round_s": 20, "reserved": place}
-        assert build_snapshot(state, **more, known=known) == build_snapshot(state, **more)
+        assert as_built(build_snapshot(state, **more, known=known)) == as_built(build_snapshot(state, **more))
 
 
 def test_nodes_that_are_gone_are_forgotten() -> None:

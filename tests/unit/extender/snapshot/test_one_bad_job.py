@@ -14,7 +14,7 @@ from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import JobView
 from synergy_extender.planner.process import Planner
-from synergy_extender.planner.question import Planned, question_after
+from synergy_extender.planner.question import Answer, Asked, question_after
 from synergy_extender.snapshot.snapshot import build_snapshot
 
 NODES = [node_object("n1"), node_object("n2")]
@@ -106,7 +106,7 @@ def test_no_number_that_a_spec_may_hold_ends_the_plan_of_all(policy: str, mechan
         state = cluster(NODES, [bad, job("good", gpus=4)], pods)
         priced = replace(state, capacities=[replace(c, price_per_hour=1.0) for c in state.capacities])
         snapshot = build_snapshot(priced, mode="round", now=NOW, round_s=20).snapshot
-        question = question_after(None, snapshot, PlanConfig(policy=policy, mechanism=mechanism), 60.0)
+        question = question_after(None, Asked(snapshot, {}), PlanConfig(policy=policy, mechanism=mechanism), 60.0)
         answer = Planner().answer(msgspec.msgpack.encode(question))
-        assert isinstance(answer, Planned), (bad.spec, answer)
+        assert isinstance(answer, Answer), (bad.spec, answer)
         msgspec.msgpack.encode(answer)

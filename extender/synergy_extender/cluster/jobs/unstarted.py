@@ -13,11 +13,16 @@ minute, and a gang that no scheduler looks at within two. This bound is for an o
 long enough for one that is restarted or moves to another node."""
 
 
+_NOTHING = AssumedBindings()
+
+
 class Unstarted:
     """Since when each such run has been seen so by this leader. A new leader counts anew."""
 
     def __init__(self) -> None:
         self._since: dict[Key, tuple[int, float]] = {}
+        self._begun: dict[Key, tuple[JobView, object]] = {}
+        """Jobs at rest with the group of their pods, of which one is bound: as long as both stay the same."""
 
     @property
     def since(self) -> Mapping[Key, float]:
@@ -31,7 +36,16 @@ class Unstarted:
     def note(self, jobs: Iterable[JobView], pods: PodIndex, assumed: AssumedBindings, now: float) -> None:
         """Note the state of the runs at `now`."""
         seen: dict[Key, tuple[int, float]] = {}
+        begun, self._begun = self._begun, {}
         for job in jobs:
+            if job.at_rest:
+                group, earlier = pods.group_of(job.key), begun.get(job.key)
+                if earlier is not None and earlier[0] is job and earlier[1] is group:
+                    self._begun[job.key] = earlier
+                    continue
+                if any(pod.node for pod in pods.of_job(job.key)) and unstarted_run(job, pods, _NOTHING) is None:
+                    self._begun[job.key] = (job, group)
+                    continue
             run = unstarted_run(job, pods, assumed)
             if run is not None:
                 known = self._since.get(job.key)

@@ -1,0 +1,119 @@
+"""A decision looks at few jobs, and decides what it would if it looked at all."""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.extender.cluster import NOW, allocation, cluster, job, node_object, share, worker
+from support.extender.deciding import MID_ROUND, ROUNDS, decided, plan
+from support.extender.happenings import EVENTS, Event, World, without_rest
+from synergy_core.model import snapshot as core
+from synergy_core.model.answer import Estimate, IsolatedTime, Plan
+from synergy_core.model.config import Mode, PlanConfig
+from synergy_core.plan import plan as planned
+from synergy_extender.cluster.jobs.unstarted import Unstarted
+from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import Key
+from synergy_extender.decisions.concerned import KnownPlaces, concerned
+from synergy_extender.decisions.decide import decide
+from synergy_extender.decisions.plan_result import PlanResult, Stances
+from synergy_extender.planning.policy import PolicyInForce
+from synergy_extender.planning.skipped_fill import FillSignatures
+from synergy_extender.rounds import Moment
+from synergy_extender.snapshot.known import KnownSnapshot
+from synergy_extender.snapshot.snapshot import build_snapshot
+
+
+@settings(deadline=None)
+@given(EVENTS, st.lists(st.sampled_from(["round", "fill", "none"]), min_size=30, max_size=30), st.booleans())
+def test_it_decides_what_it_would_if_it_looked_at_all_jobs(
+    events: list[Event], modes: list[Mode | Literal["none"]], tells: bool
+) -> None:
+    world, known, places, unstarted = World(), KnownSnapshot(), KnownPlaces(), Unstarted()
+    signatures, reserved = FillSignatures(), dict[Key, core.Allocation]()
+    for event, mode in zip(events, modes, strict=False):
+        world.happens(event)
+        state, moment = world.state(), Moment(world.now, ROUNDS, ROUNDS.at(world.now) + 1)
+        result: PlanResult | None = None
+        if mode != "none":
+            result = _planned(state, mode, moment, known=known, signatures=signatures, reserved=reserved, tells=tells)
+        more: dict[str, Any] = {"reserved": reserved, "unstarted_since": unstarted.since, "counted": ["uid-a"]}
+        found = decide(state, moment, result, AssumedBindings(), **more, known=places)
+        anew = decide(without_rest(state), moment, result, AssumedBindings(), **more)
+        assert [replace(one, job=anew.changes[at].job) for at, one in enumerate(found.changes)] == anew.changes
+        assert found.reserved == anew.reserved
+        reserved = dict(found.reserved)
+        before = unstarted.since
+        unstarted.note(state.jobs.values(), state.pods, AssumedBindings(), world.now)
+        assert unstarted.since == _unstarted(before, without_rest(state), world.now)
+
+
+def _planned(
+    state: ClusterState,
+    mode: Mode,
+    moment: Moment,
+    *,
+    known: KnownSnapshot,
+    signatures: FillSignatures,
+    reserved: dict[Key, core.Allocation],
+    tells: bool,
+) -> PlanResult:
+    built = build_snapshot(state, mode=mode, now=moment.now, round_s=20, reserved=reserved, known=known)
+    assert signatures.of(built, PolicyInForce()) == FillSignatures().of(built, PolicyInForce())
+    made = _as_asked(planned(built.snapshot, PlanConfig(policy="fifo", mode=mode)), built.base, tells=tells)
+    return PlanResult(made, mode, Stances(state.jobs, moment.now), built.refused, built.entitled)
+
+
+def _as_asked(made: Plan, base: core.Snapshot, *, tells: bool) -> Plan:
+    """The plan with the places that stay as the objects that the question had; with `tells`, it says something of all
+    running jobs."""
+    held = {one.name: one.running for one in base.jobs if one.running is not None}
+    same = tuple(held[one.job] if held.get(one.job) == one else one for one in made.allocations)
+    made = replace(made, allocations=same)
+    if not tells:
+        return made
+    told = tuple(Estimate(job=name, gpu_type="V100", steps_per_s=2.0, reference="") for name in held)
+    return replace(made, estimates=told, isolated=tuple(IsolatedTime(name, 5.0, 2.0) for name in held))
+
+
+def _unstarted(before: Any, state: ClusterState, now: float) -> Any:
+    anew = Unstarted()
+    anew.note(state.jobs.values(), state.pods, AssumedBindings(), now)
+    return {key: before.get(key, now) for key in anew.since}
+
+
+def test_a_run_whose_place_the_plan_leaves_is_not_looked_at_again() -> None:
+    held = {"phase": "Running", "allocation": allocation(share("n1"), stepsPerSecond=2.0)}
+    state = cluster([node_object("n1")], [job("j", status=held), job("k")], [worker(node="n1", gpus=1)])
+    known, places = KnownSnapshot(), KnownPlaces()
+    looked = []
+    for _ in range(3):
+        built = build_snapshot(state, mode="fill", now=NOW, round_s=20, known=known)
+        made = plan(*(one.running for one in built.base.jobs if one.running is not None))
+        result = PlanResult(made, "fill", Stances(state.jobs, NOW), built.refused, built.entitled)
+        places.begin(state.capacities)
+        looked.append([one.key.name for one in concerned(state, result, places, unstarted=(), counted=())])
+        assert decide(state, MID_ROUND, result, AssumedBindings(), known=places).changes == []
+    assert looked == [["j", "k"], ["k"], ["k"]]
+
+
+def test_what_was_found_on_other_nodes_does_not_count() -> None:
+    """A node whose GPUs are shared from now on gives devices."""
+    places, view = KnownPlaces(), job("j", status={"phase": "Running", "allocation": allocation(share("n1"))})
+    place = core.Allocation(job="team/j", gpu_type="V100", workers=())
+    state = cluster([node_object("n1")], [view])
+    places.begin(state.capacities)
+    places.note(view, place)
+    assert places.stays(state.jobs, [place]) == {view.key}
+    places.begin(cluster([node_object("n1", gpus=4)]).capacities)
+    assert places.stays(state.jobs, [place]) == set()
+
+
+def test_jobs_without_a_draft_keep_the_room_that_their_pods_do_not_hold_yet() -> None:
+    held = {"phase": "Running", "allocation": allocation(share("n1", gpus=8))}
+    waits = {"allocation": allocation(share("n1", gpus=1), run=1, admitted=False)}
+    state = cluster([node_object("n1")], [job("j", gpus=8, status=held), job("k", status=waits)])
+    assert decided(state, MID_ROUND).changes == []
