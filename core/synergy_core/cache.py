@@ -5,7 +5,7 @@ plan is the same with the memory of earlier ones as without, but where an alloca
 (`policies/allocation/solutions.py`). It saves the work on jobs that go on as they were, which in most rounds are most.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from synergy_core.colocation.combinations import KnownPairs
