@@ -72,6 +72,8 @@ class Memory:
         found = self._before.get(job.name)
         if found is None or found.speeds != self.speeds.of.get(job.name, NO_SPEEDS):
             return None
+        if found.running != job.running:  # a simulated job is one object that changes, so the jobs say nothing of it
+            return None
         if found.job is job:
             return found
         return found.later(job) if lasts(found.job, job) else None
