@@ -141,8 +141,8 @@ def _owed(queue: Queue, jobs: Sequence[Job], problem: Problem, whole: Floats) ->
     """J x C: X / f of each job in each column. Of the columns beside the first of a type, the time in all of them
     counts."""
     types = len(problem.types)
-    spent = np.array([[received.get(gpu_type, 0.0) for gpu_type in problem.types] for received in
-                      [job.received_s for job in jobs]])
+    received = [job.received_s for job in jobs]
+    spent = np.array([[each.get(gpu_type, 0.0) for gpu_type in problem.types] for each in received])
     if len(problem.columns) > types:
         spent = np.concatenate([spent, np.zeros((len(jobs), len(problem.columns) - types))], axis=1)
     for type_ in sorted(set(problem.column_type[types:].tolist())):

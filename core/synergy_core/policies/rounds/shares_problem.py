@@ -46,11 +46,10 @@ def _made_before(
     """The timeless problem; the same object as in the last plan where it is the same."""
     if queue.pairs is not None or any(job.gpus > 1 for job in jobs):  # pairs and placements follow from more
         return _made(queue, jobs, speeds, free, types)
-    of_jobs = [
-        (job.name, job.arrival_s, job.gpus, job.weight, job.tenant, id(speeds[job.name])) for job in jobs
-    ]
+    each = {id(one): tuple(one.items()) for one in speeds.values()}  # jobs of one kind have one mapping
+    of_jobs = [(job.name, job.arrival_s, job.gpus, job.weight, job.tenant, each[id(speeds[job.name])]) for job in jobs]
     key = (types, [free[gpu_type] for gpu_type in types], of_jobs, queue.tenants, queue.prices)
-    return queue.solutions.derived.of("problem", key, lambda: _made(queue, jobs, speeds, free, types), held=speeds)
+    return queue.solutions.derived.of("problem", key, lambda: _made(queue, jobs, speeds, free, types))
 
 
 def _made(

@@ -59,7 +59,7 @@ class Line:
         """R: the whole time of each row."""
         several = np.bincount(row) > 1
         self.begins = np.cumsum(several) * GOLDEN
-        """R: jobs with the same split would all be due on one type at once, so each starts at another point of time."""
+        """R: jobs with the same split would all be due on one type at once: each starts elsewhere in its time."""
         # the largest jobs first, then by type, so that about as many are due on it in every round
         self.order = np.lexsort((several, _of_largest(shares, row), -shares.gpus[first]))
         """R: rows, as indices."""

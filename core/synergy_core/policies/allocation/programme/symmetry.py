@@ -107,8 +107,8 @@ def _merged_alone(acts: Activities, keys: Floats) -> Merged:
     representative[job_class[::-1]] = np.arange(jobs - 1, -1, -1)  # the last one that is written stays: the first job
     begins = np.searchsorted(acts.first, np.arange(jobs))
     of_class = np.isin(acts.first, representative)
-    first_of_class = np.cumsum(of_class) - of_class
-    activity_class = first_of_class[begins[representative]][job_class[acts.first]]
+    first_of_class: Ints = np.cumsum(of_class) - of_class
+    activity_class: Ints = first_of_class[begins[representative]][job_class[acts.first]]
     activity_class += np.arange(len(acts)) - begins[acts.first]
     first, members = job_class[acts.first[of_class]], np.bincount(job_class).astype(float)
     return Merged(

@@ -1,12 +1,17 @@
 """The jobs of a queue as an allocation problem, field by field."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from support.planner.planning import job
-from synergy_core.model.snapshot import FieldError, Tenant
+from synergy_core.model.snapshot import FieldError, Job, Tenant
+from synergy_core.policies.allocation.problem import Problem
+from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.policies.queue import Queue
 from synergy_core.policies.rounds.isolation import entries, isolated_elapsed, progress
 from synergy_core.policies.rounds.shares_problem import check_prices, problem_of
@@ -111,3 +116,54 @@ def test_steps_of_a_job_that_can_run_nowhere_in_isolation_cost_no_time() -> None
     made = problem_of(_queue(*jobs), jobs, {"j": {"P100": 1.0}}, FREE)
     assert isolated_elapsed(jobs, np.array([5.0]), made).tolist() == [2.0]
     assert isolated_elapsed((), np.zeros(0), made).tolist() == []
+
+
+Change = tuple[str, int, float]
+NAMES = ("a", "b", "c")
+CHANGES = st.tuples(
+    st.sampled_from(("arrives", "ends", "weighs", "speeds", "gpus", "price", "moment")),
+    st.integers(0, 2),
+    st.sampled_from((1.0, 2.0, 3.0)),
+)
+
+
+def _same(one: Problem, other: Problem) -> bool:
+    values = ((getattr(one, item.name), getattr(other, item.name)) for item in fields(Problem))
+    return all(
+        np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
+        if isinstance(mine, np.ndarray)
+        else mine == theirs
+        for mine, theirs in values
+    )
+
+
+@settings(deadline=None)
+@given(changes=st.lists(CHANGES, max_size=12), timeless=st.booleans())
+def test_what_is_kept_from_the_last_plan_is_what_would_be_made_anew(changes: list[Change], timeless: bool) -> None:
+    kept, now = Solutions(), 1000.0
+    jobs: dict[str, Job] = {"a": job("a", steps_total=50)}
+    speeds = dict.fromkeys(NAMES, SPEEDS)
+    free, prices = dict(FREE), {"A100": 1.0}
+    for kind, index, value in changes:
+        name = NAMES[index]
+        if kind == "arrives":
+            jobs[name] = job(name, arrival_s=100.0 * value, tenant="red" if value > 2 else "")
+        elif kind == "ends" and len(jobs) > 1:
+            jobs.pop(name, None)
+        elif kind == "weighs" and name in jobs:
+            jobs[name] = replace(jobs[name], weight=value)
+        elif kind == "speeds":
+            speeds = {**speeds, name: {"A100": value, "K80": 2.0}}
+        elif kind == "gpus":
+            free["K80"] = int(value)
+        elif kind == "price":
+            prices = {"A100": value}
+        else:
+            now += value
+        present = tuple(jobs.values())
+        queue = replace(_queue(*present, prices=prices, solutions=kept), now=now)
+        with_it = problem_of(queue, present, speeds, free, timeless=timeless)
+        anew = problem_of(replace(queue, solutions=Solutions()), present, speeds, free, timeless=timeless)
+        assert _same(with_it, anew)
+        if timeless:
+            assert problem_of(queue, present, speeds, free, timeless=True) is with_it, "nothing has changed"

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synergy_core.policies.rounds.turns import ACCOUNTING_EVERY, GOLDEN, Line, Shares, due_shares, in_turn, is_accounting
+from synergy_core.policies.rounds.turns import (
+    ACCOUNTING_EVERY,
+    GOLDEN,
+    Line,
+    Shares,
+    due_shares,
+    in_turn,
+    is_accounting,
+)
 
 Mask = np.typing.NDArray[np.bool_]
 Row = tuple[float, dict[int, float]]

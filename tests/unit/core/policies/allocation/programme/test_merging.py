@@ -64,3 +64,33 @@ def test_a_lopsided_pair_within_a_class_keeps_its_jobs_apart() -> None:
     """In the pair job 0 is the faster: the two are no longer alike."""
     made = problem([[1.0], [1.0]], [1], pairs=[(0, 1)], pair_throughputs=[[[0.9, 0.5]]])
     assert merge(activities(made), np.zeros((2, 1))).job_class.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_pairs_exactly_the_jobs_with_equal_numbers_are_a_class(seed: int) -> None:
+    """Classes are numbered in the order of their first jobs, and keep the activities of these."""
+    made = drawn(seed, 24, pairs=False, kinds=4)
+    acts, keys = activities(made), unit_throughput(made)[:, None]
+    merged = merge(acts, keys)
+    numbers = np.concatenate([keys, made.scale[:, None], made.throughputs], axis=1)
+    rows = [tuple(row) for row in numbers.tolist()]
+    order = list(dict.fromkeys(rows))
+    assert merged.job_class.tolist() == [order.index(row) for row in rows]
+    assert merged.representative.tolist() == [rows.index(row) for row in order]
+    assert merged.members.tolist() == [float(rows.count(row)) for row in order]
+    look, of = merged.activities, merged.activity_class
+    assert (
+        look.first.tolist()
+        == look.second.tolist()
+        == merged.job_class[acts.row[np.unique(of, return_index=True)[1]]].tolist()
+    )
+    assert look.column[of].tolist() == acts.column.tolist()
+    assert look.first[of].tolist() == merged.job_class[acts.first].tolist()
+    assert (look.first_rate[of] == acts.first_rate).all()
+    assert (look.scale[of] == acts.scale).all()
+    assert merged.sizes.tolist() == np.bincount(of).tolist()
+
+
+def test_a_zero_is_a_zero_whatever_its_sign() -> None:
+    made = problem([[1.0], [1.0]], [1])
+    assert merge(activities(made), np.array([[0.0], [-0.0]])).job_class.tolist() == [0, 0]
