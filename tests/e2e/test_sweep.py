@@ -14,8 +14,9 @@ from support.programs import run
 from support.waiting import eventually
 from synergy_cli.main import main
 from synergy_devcluster.images.project import load_images
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
-from synergy_kube.resources import JOBS, PODS
+from synergy_kube.resources import JOBS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]  # an image of 500 MB
 
@@ -48,13 +49,15 @@ async def test_a_sweep_on_the_cluster_finds_what_one_machine_finds_and_keeps_it(
 
 
 def for_a_small_machine(file: Path) -> str:
-    """The manifest with two workers that ask for a fifth of a core, and a Job that prints JSON."""
+    """The manifest with two workers that ask for a fifth of a core, all on the real node. The Job prints JSON."""
     documents = list(yaml.safe_load_all(file.read_text()))
     named = {(one["kind"], one["metadata"]["name"]): one for one in documents}
     workers, job = named["Deployment", "sweep-worker"]["spec"], named["Job", "sweep"]["spec"]
     workers["replicas"] = 2
     workers["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "200m"
     job["template"]["spec"]["containers"][0]["args"].append("--json")
+    for kind, name in (("Deployment", "sweep-scheduler"), ("Deployment", "sweep-worker"), ("Job", "sweep")):
+        named[kind, name]["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": REAL_NODE}
     return yaml.safe_dump_all(documents)
 
 
@@ -70,8 +73,10 @@ async def finished(devcluster: synergy_devcluster.Cluster, kube: KubeClient, nam
     try:
         await eventually(done, seconds=240, what="the sweep to end")
     except AssertionError as error:
-        pods = (await kube.list(PODS, namespace))["items"]
-        raise AssertionError(f"{error}; {[(one['metadata']['name'], one['status']) for one in pods]}") from None
+        logs = await run(
+            devcluster, "kubectl", "logs", f"--namespace={namespace}", "--selector=app.kubernetes.io/name=sweep"
+        )
+        raise AssertionError(f"{error}; {logs}") from None
     return await run(devcluster, "kubectl", "logs", "--namespace", namespace, "job/sweep")
 
 
