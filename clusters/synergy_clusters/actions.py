@@ -10,6 +10,7 @@ from synergy_api.names import ANNOTATION_GIVE_UP, FINALIZER_CLUSTERS, LABEL_HUB,
 from synergy_api.parts.relations.clusters import ClusterOffer
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time, parse_time
+from synergy_clusters.claims.fence import Fence
 from synergy_clusters.copies import manifest, permit, update
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.protocol import Seen, Step
@@ -39,9 +40,10 @@ class Again(Exception):  # noqa: N818 - no error
 class Actions:
     """Carries out steps. `hub` identifies the hub cluster; `clock` gives Unix time."""
 
-    def __init__(self, client: KubeClient, hub: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, client: KubeClient, hub: str, fence: Fence, clock: Callable[[], float] = time.time) -> None:
         self._client = client
         self._hub = hub
+        self._fence = fence
         self._clock = clock
         self._written: dict[str, float] = {}
         self._refused: dict[str, dict[str, tuple[float, str]]] = {}
@@ -149,7 +151,17 @@ class Actions:
         finding = say(Reason.STAYS_IN_CLUSTER, cluster=offer.name)
         return await self._write(key, job, told(job, offer, copy, (True, finding), self._clock()))
 
+    async def refuse(self, key: Key, job: HubJob, why: str) -> None:
+        """Write that this controller must not act for the job now, and why."""
+        offer = job.offer if job.offer.name else self._nowhere(job)
+        status = told(job, offer, None, (False, say(Reason.HUB_REFUSED, why=why)), self._clock())
+        if status != (job.item.get("status") or {}):
+            await self._write(key, job, status)
+
     async def _permit(self, key: Key, job: HubJob, worker: Worker) -> None:
+        await self._fence.advance()  # after the offer was fixed: older data of the hub is told by its mark from now on
+        if not worker.claimed:
+            raise Again(_GONE_SECONDS)
         patch = permit(job.offer.uid, job.offer.offer)
         await worker.client.merge_patch(TRAINING_JOBS, key[1], patch, key[0])
 

@@ -14,6 +14,8 @@ class Settings:
 
     kubeconfigs: Path
     """The folder with a kubeconfig for each worker cluster, whose name is the file's."""
+    namespace: str = "kube-synergy"
+    """Of the Leases by which worker clusters know the hub's newest data, in the hub and in each of them."""
     away_s: float = 60.0
     """A job that waits in a cluster that cannot be reached for so long is offered to another."""
     reconsider_s: float = 600.0
@@ -30,6 +32,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     read = EnvironmentReader(environ)
     return Settings(
         kubeconfigs=Path(read.required("SYNERGY_CLUSTERS_FOLDER")),
+        namespace=read.text("SYNERGY_CLUSTERS_NAMESPACE", "kube-synergy"),
         away_s=read.positive("SYNERGY_CLUSTERS_AWAY_SECONDS", 60.0, most=86400.0),
         reconsider_s=read.positive("SYNERGY_CLUSTERS_RECONSIDER_SECONDS", 600.0, most=1e6),
         host=read.text("SYNERGY_HOST", "0.0.0.0"),  # noqa: S104 - as above

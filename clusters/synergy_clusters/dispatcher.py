@@ -9,6 +9,7 @@ from typing import Any, Final
 import aiohttp
 
 from synergy_clusters.actions import Actions, Again
+from synergy_clusters.claims.fence import Fence, Refused
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.offers import Offers, Wish
 from synergy_clusters.protocol import Seen, Step, is_left_over, next_step, unknown_copy
@@ -39,6 +40,7 @@ class Dispatcher:
         client: KubeClient,
         actions: Actions,
         workers: Workers,
+        fence: Fence,
         *,
         away_s: float,
         reconsider_s: float,
@@ -46,6 +48,7 @@ class Dispatcher:
     ) -> None:
         self._actions = actions
         self._workers = workers
+        self._fence = fence
         self._away_s = away_s
         self._reconsider_s = reconsider_s
         self._clock = clock
@@ -77,6 +80,7 @@ class Dispatcher:
             group.create_task(self._jobs.run())
             await self._jobs.synced.wait()
             group.create_task(self._workers.run())
+            group.create_task(self._fence.run())
             group.create_task(self._offers.run())
             group.create_task(self._look_again())
             while True:
@@ -140,6 +144,8 @@ class Dispatcher:
     async def _look(self, key: Key) -> None:
         try:
             await self._steps(key)
+        except Refused:
+            self._work.later(key, _CONFLICT_SECONDS)
         except Again as again:
             self._work.later(key, again.seconds)
         except Conflict:
@@ -172,6 +178,9 @@ class Dispatcher:
 
     async def _step(self, key: Key, job: HubJob) -> HubJob | None:
         """One step; the job as it is then, or None if the next change shows it."""
+        if self._fence.refused and not (job.deleting or job.finished):
+            await self._actions.refuse(key, job, self._fence.refused)
+            return None
         seen = self._seen(key, job)
         step = next_step(job, seen, away_s=self._away_s)
         if step is Step.CHOOSE or (step is Step.TELL and self._reconsidered(key, job)):

@@ -14,10 +14,16 @@ from synergy_clusters.worker_clusters.worker import Worker
 class Metrics(Collector):
     """Read from what the controller knows, when it is asked."""
 
-    def __init__(self, jobs: Callable[[], Iterable[HubJob]], workers: Callable[[], Iterable[Worker]]) -> None:
+    def __init__(
+        self,
+        jobs: Callable[[], Iterable[HubJob]],
+        workers: Callable[[], Iterable[Worker]],
+        refused: Callable[[], bool],
+    ) -> None:
         self.registry = CollectorRegistry()
         self._jobs = jobs
         self._workers = workers
+        self._refused = refused
         self.registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
@@ -28,6 +34,11 @@ class Metrics(Collector):
         for worker in self._workers():
             reachable.add_metric([worker.name], float(worker.reachable))
         yield reachable
+        yield GaugeMetricFamily(
+            "kube_synergy_clusters_refused",
+            "1 while worker clusters know newer data of this hub, so the controller does not act.",
+            value=float(self._refused()),
+        )
         jobs = GaugeMetricFamily(
             "kube_synergy_clusters_jobs",
             "Unfinished jobs of the hub, by worker cluster (empty: none has it) and whether they stay there.",

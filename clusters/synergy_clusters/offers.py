@@ -102,7 +102,7 @@ class Offers:
     async def _look(self, worker: Worker, wishes: list[Wish]) -> Future | str:
         """The cluster's future, or why there is none."""
         if not worker.reachable:
-            return "it cannot be reached"
+            return worker.problem or "it cannot be reached"
         try:
             async with asyncio.timeout(_LOOK_SECONDS):
                 look = await worker.observer.look()

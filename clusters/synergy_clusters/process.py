@@ -8,6 +8,7 @@ import aiohttp
 
 from synergy_api.generation.crd import schema_of
 from synergy_clusters.actions import Actions
+from synergy_clusters.claims.fence import Fence
 from synergy_clusters.config import Settings
 from synergy_clusters.dispatcher import Dispatcher
 from synergy_clusters.metrics import Metrics
@@ -37,10 +38,16 @@ class Controller:
             hub,
             lambda name, key: self.dispatcher.cluster_changed(name, key),  # noqa: PLW0108 - it does not exist yet
         )
+        fence = Fence(client, hub, settings.namespace, lambda: workers.all)
         self.dispatcher = Dispatcher(
-            client, Actions(client, hub), workers, away_s=settings.away_s, reconsider_s=settings.reconsider_s
+            client,
+            Actions(client, hub, fence),
+            workers,
+            fence,
+            away_s=settings.away_s,
+            reconsider_s=settings.reconsider_s,
         )
-        metrics = Metrics(lambda: self.dispatcher.jobs, lambda: workers.all)
+        metrics = Metrics(lambda: self.dispatcher.jobs, lambda: workers.all, lambda: bool(fence.refused))
         self.servers = Servers(settings.host, [Endpoint(ops_app(metrics.registry, self._missing), settings.ops_port)])
 
     def stop(self) -> None:

@@ -25,6 +25,12 @@ WORKER_CLUSTERS: Final[dict[Reason, Entry]] = {
         "the job is offered again every {seconds} s",
         means="The list says of each worker cluster what keeps the job from it.",
     ),
+    Reason.HUB_REFUSED: Entry(
+        _O,
+        "the hub's controller does not act: {why}",
+        means="Worker clusters know newer data of this hub. By what it knows, the hub might start a job in one cluster "
+        "that runs in another. What runs goes on.",
+    ),
     Reason.GONE_IN_CLUSTER: Entry(
         (ReasonPlace.FINISHED,),
         "cluster {cluster} no longer has the job, though the hub did not delete it there",

@@ -113,6 +113,7 @@ class Reason(StrEnum):
     STAYS_IN_CLUSTER = "StaysInCluster"
     CLUSTER_AWAY = "ClusterAway"
     NO_CLUSTER = "NoCluster"
+    HUB_REFUSED = "HubRefused"
 
     AS_PLANNED = "AsPlanned"
     RESIZING = "Resizing"

@@ -235,7 +235,9 @@ class SchedulingPolicySpec(ApiModel):
     mechanism: MechanismName = AS_DESCRIBED
     estimate: EstimateName = AS_DESCRIBED
     colocation: ColocationName = AS_DESCRIBED
-    round_seconds: Annotated[int, Field(ge=5, le=86400, description="Length of a round: plans change which jobs run at its end.")] = 300
+    round_seconds: Annotated[
+        int, Field(ge=5, le=86400, description="Length of a round: plans change which jobs run at its end.")
+    ] = 300
     queues: Queues = Queues()
     placement: PackRules = PackRules()
     preemption: Preemption = Preemption()

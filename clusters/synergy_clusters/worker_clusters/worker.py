@@ -38,11 +38,25 @@ class Worker:
         self._answered = time.monotonic()
         self._ever = False
         self._told = False
+        self.claimed = False
+        """Whether it has the hub's mark since it answers (`claims`)."""
+        self.problem = ""
+        """Why it has not."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers, and its copies are known."""
+        return self._ever and self._copies.synced.is_set() and self.away_s < SILENT_SECONDS
 
     @property
     def reachable(self) -> bool:
-        """Whether it answers, and its copies are known."""
-        return self._ever and self._copies.synced.is_set() and self.away_s < SILENT_SECONDS
+        """Whether it answers, and this hub may act there."""
+        return self.answers and self.claimed
+
+    def claim(self, problem: str = "") -> None:
+        """It has the hub's mark, or could not get it."""
+        self.claimed, self.problem = not problem, problem
+        self._tell()
 
     @property
     def away_s(self) -> float:
@@ -80,6 +94,11 @@ class Worker:
             # others look at other times: while this answer was awaited they may have seen it silent for too long
             self._told = self._told and self.reachable
             self._answered, self._ever = time.monotonic(), True
+        self._tell()
+
+    def _tell(self) -> None:
+        if not self.answers:
+            self.claimed, self.problem = False, ""  # until it is back, another controller may act there
         if self.reachable != self._told:
             self._told = self.reachable
             _LOG.info("cluster %s can %s be reached", self.name, "now" if self._told else "no longer")

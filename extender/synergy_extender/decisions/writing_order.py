@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from synergy_api.amounts import Amounts
 from synergy_extender.cluster.views import Key
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 
@@ -68,9 +69,7 @@ def _grows(change: StatusChange) -> bool:
     before = change.job.status.allocation
     held = {share.node: share for share in before.workers} if before is not None else {}
     return change.allocation is not None and any(
-        share.node not in held
-        or share.cpu_millis > held[share.node].cpu_millis
-        or share.memory_bytes > held[share.node].memory_bytes
+        share.node not in held or not Amounts.of(share).fits(Amounts.of(held[share.node]))
         for share in change.allocation.workers
     )
 

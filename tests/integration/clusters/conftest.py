@@ -82,16 +82,17 @@ async def clusters(
         await stack.enter_async_context(running_operator(hub.kubeconfig, _made(folder / "hub")))
         own = rules_of(rendered, "kube-synergy-clusters")
         file = await stack.enter_async_context(kubeconfig_of(hub.kube, hub.kubeconfig, own, _made(folder / "own")))
-        await stack.enter_async_context(_controller(file, kubeconfigs, folder / "controller.log"))
+        await stack.enter_async_context(_controller(file, kubeconfigs, name, folder / "controller.log"))
         yield Clusters(hub, kube, west, name)
 
 
 @asynccontextmanager
-async def _controller(hub: Path, kubeconfigs: Path, log: Path) -> AsyncIterator[None]:
+async def _controller(hub: Path, kubeconfigs: Path, namespace: str, log: Path) -> AsyncIterator[None]:
     environ = {
         **os.environ,
         "SYNERGY_KUBECONFIG": str(hub),
         "SYNERGY_CLUSTERS_FOLDER": str(kubeconfigs),
+        "SYNERGY_CLUSTERS_NAMESPACE": namespace,
         "SYNERGY_CLUSTERS_AWAY_SECONDS": AWAY_SECONDS,
         "SYNERGY_HOST": "127.0.0.1",
         "SYNERGY_OPS_PORT": "0",

@@ -1,5 +1,6 @@
 """The project's custom resource definitions on a test's API server."""
 
+import asyncio
 import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,8 @@ from synergy_api.names import API_VERSION
 from synergy_kube import KubeClient
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, RESOURCE_QUOTAS, TRAINING_JOBS
 
+_COUNT_SECONDS: Final = 1.0
+"""For which a quota is given time to be counted."""
 _COUNTED: Final = "count/trainingjobs.kube-synergy.dev"
 
 
@@ -34,16 +37,19 @@ async def apply_crds(kube: KubeClient, repository: Path) -> None:
 
 async def known_to_controllers(kube: KubeClient) -> None:
     """Wait until kube-controller-manager counts TrainingJobs in quotas, and deletes those whose owner is gone. It looks
-    for new definitions every 30 s, and later if it does so while the API server does not serve them yet."""
+    for new definitions every 30 s. A quota that was made before counts them only when all quotas are counted anew, some
+    minutes later: so each look is at a new one."""
     async with fresh_namespace(kube) as namespace:
-        quota = {"metadata": {"name": "jobs"}, "spec": {"hard": {_COUNTED: "5"}}}
-        await kube.create(RESOURCE_QUOTAS, quota, namespace)
 
         async def counted() -> bool:
-            status = (await kube.get(RESOURCE_QUOTAS, "jobs", namespace)).get("status") or {}
+            body = {"metadata": {"generateName": "jobs-"}, "spec": {"hard": {_COUNTED: "5"}}}
+            name = (await kube.create(RESOURCE_QUOTAS, body, namespace))["metadata"]["name"]
+            await asyncio.sleep(_COUNT_SECONDS)
+            status = (await kube.get(RESOURCE_QUOTAS, name, namespace)).get("status") or {}
+            await kube.delete(RESOURCE_QUOTAS, name, namespace)
             return _COUNTED in (status.get("used") or {})
 
-        await eventually(counted, seconds=90, what="TrainingJobs to count in quotas")
+        await eventually(counted, seconds=150, what="TrainingJobs to count in quotas")
         owner = await kube.create(TRAINING_JOBS, _idle_job("owner"), namespace)
         reference = {"apiVersion": API_VERSION, "kind": "TrainingJob", "name": "owner", "uid": owner["metadata"]["uid"]}
         await kube.create(TRAINING_JOBS, _idle_job("owned", ownerReferences=[reference]), namespace)

@@ -15,6 +15,7 @@ from support.waiting import eventually
 from synergy_api.names import ANNOTATION_MAY_START, MANAGED_BY_CLUSTERS
 from synergy_clusters.actions import Actions
 from synergy_clusters.choice import Prospect
+from synergy_clusters.claims.fence import Fence
 from synergy_clusters.dispatcher import Dispatcher
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.offers import Offers, Wish
@@ -28,6 +29,7 @@ NAMESPACE = "team"
 _QUICKLY = {
     "synergy_clusters.dispatcher": ("_LOOK_SECONDS", "_CONFLICT_SECONDS", "_ERROR_SECONDS"),
     "synergy_clusters.actions": ("_GONE_SECONDS",),
+    "synergy_clusters.claims.fence": ("_LOOK_SECONDS", "_PROBLEM_SECONDS"),
     "synergy_clusters.offers": ("_GATHER_SECONDS",),
     "synergy_clusters.worker_clusters.worker": ("_ASK_SECONDS",),
 }
@@ -77,19 +79,26 @@ class Stage:
                 dispatcher.cluster_changed(cluster, key)
 
         workers = Workers(ClusterSet(self._folder), "hub", changed)
-        actions = Actions(self.hub, "hub", lambda: self.now)
-        dispatcher = Dispatcher(self.hub, actions, workers, away_s=AWAY_S, reconsider_s=600.0, clock=lambda: self.now)
+        fence = Fence(self.hub, "hub", "kube-synergy", lambda: workers.all)
+        actions = Actions(self.hub, "hub", fence, lambda: self.now)
+        dispatcher = Dispatcher(
+            self.hub, actions, workers, fence, away_s=AWAY_S, reconsider_s=600.0, clock=lambda: self.now
+        )
         return dispatcher, workers
 
     async def start(self) -> "Stage":
         """Let the controller run, and wait until both clusters can be reached."""
-        self._tasks.append(asyncio.create_task(self.dispatcher.run()))
+        self.run()
 
         async def all_reachable() -> bool:
             return len(self.workers.all) == 2 and all(one.reachable for one in self.workers.all)
 
         await eventually(all_reachable, seconds=20, what="both clusters", every=0.01)
         return self
+
+    def run(self) -> None:
+        """Let the controller run."""
+        self._tasks.append(asyncio.create_task(self.dispatcher.run()))
 
     def also(self, dispatcher: Dispatcher) -> None:
         """Let a second controller run beside it."""
@@ -100,6 +109,7 @@ class Stage:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
 
     async def submit(self, name: str = "j", **spec: Any) -> None:
         """Create a job in the hub."""

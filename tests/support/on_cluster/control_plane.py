@@ -95,10 +95,11 @@ async def control_plane(
 
 
 def rules_of(rendered: str, role: str) -> list[Any]:
-    """The rules of a ClusterRole of a rendered chart."""
+    """The rules of a ClusterRole of a rendered chart, and of a Role of that name."""
     objects = [item for item in yaml.safe_load_all(rendered) if item]
-    found = (item["rules"] for item in objects if (item["kind"], item["metadata"]["name"]) == ("ClusterRole", role))
-    return list(next(found))
+    found = [item["rules"] for item in objects if item["kind"].endswith("Role") and item["metadata"]["name"] == role]
+    assert found, f"the chart has no role {role}"
+    return [rule for rules in found for rule in rules]
 
 
 async def _answers(kube: KubeClient) -> bool:

@@ -17,6 +17,7 @@ from synergy_api.parts.relations.clusters import ClusterOffer, waits_for_hub
 from synergy_api.timestamps import format_time
 from synergy_clusters.actions import Actions, Again
 from synergy_clusters.choice import Prospect
+from synergy_clusters.claims.fence import Fence
 from synergy_clusters.copies import manifest
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.protocol import Seen, Step
@@ -41,7 +42,9 @@ class Stage:
         self.hub = KeptObjects({**item, "status": status})
         self.there = KeptObjects()
         self.east = Worker("east", self.there, "hub", lambda key: None)
-        self.actions = Actions(self.hub, "hub", lambda: self.now)
+        self.east.claimed = True
+        fence = Fence(self.hub, "hub", "kube-synergy", lambda: ())
+        self.actions = Actions(self.hub, "hub", fence, lambda: self.now)
 
     @property
     def job(self) -> HubJob:

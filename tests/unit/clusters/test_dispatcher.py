@@ -1,13 +1,15 @@
 """What the dispatcher does when something happens: in the hub, in a worker cluster, or to the way between them."""
 
 import asyncio
+import copy
 
 import pytest
 
 from support.clusters.stage import AWAY_S, NAMESPACE, Stage
 from synergy_api.names import ANNOTATION_GIVE_UP, FINALIZER_CLUSTERS, LABEL_HUB
+from synergy_clusters.claims.marks import ANNOTATION_TAKE_OVER, HUB_LEASE
 from synergy_clusters.offers import Wish
-from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube.resources import LEASES, TRAINING_JOBS
 
 
 async def started(stage: Stage, cluster: str = "east", name: str = "j") -> None:
@@ -140,6 +142,35 @@ async def test_a_started_job_that_is_deleted_goes_without_its_lost_cluster_if_th
     assert stage.job()
     await give_up(stage, 1)
     await stage.until(lambda: not stage.job(), "the job to go")
+
+
+async def test_a_hub_restored_while_a_cluster_is_away_starts_nothing_and_deletes_nothing(stage: Stage) -> None:
+    await stage.submit()
+    await stage.offered("east")
+    await stage.settled()
+    old = copy.deepcopy(stage.hub.items)
+    await stage.grants("east")
+    await stage.until(lambda: stage.may_start("east"), "the permission")
+    await started(stage, "west", "later")
+    await stage.end()
+    stage.hub.items = old
+    stage.dispatcher, stage.workers = stage.controller()
+    stage.clusters["east"].down = True
+    stage.best = "west"
+    stage.run()
+    await stage.until(lambda: stage.told()["offered"] == "HubRefused", "a word of it")
+    looks = stage.clusters["west"].asked.count("get")
+    await stage.until(lambda: stage.clusters["west"].asked.count("get") > looks + 9, "more looks")
+    assert (stage.told()["cluster"], stage.told()["offer"]) == ("east", 1)
+    assert not stage.copy("west")
+    assert stage.may_start("west", "later"), "the backup does not have this job"
+    message = next(one["message"] for one in stage.job()["status"]["conditions"] if one["type"] == "Offered")
+    stage.back("east")
+    mark = message.split(f"{ANNOTATION_TAKE_OVER}=")[1].split()[0].rstrip(".")
+    body = {"metadata": {"annotations": {ANNOTATION_TAKE_OVER: mark}}}
+    await stage.hub.merge_patch(LEASES, HUB_LEASE, body, "kube-synergy")
+    await stage.until(lambda: stage.told()["fixed"], "what the copy says")
+    assert (stage.told()["cluster"], stage.told()["offered"]) == ("east", "StaysInCluster")
 
 
 @pytest.mark.parametrize("fixed", [False, True])

@@ -54,6 +54,8 @@ async def test_a_cluster_that_was_silent_only_between_two_looks_is_told_to_be_ba
     worker = Worker("east", cast(KubeClient, Answers()), "hub", told.append)
     worker._copies.synced.set()
     await worker._ask_once()
+    assert (worker.reachable, told) == (False, []), "it has not the hub's mark yet"
+    worker.claim()
     assert (worker.reachable, told) == (True, [None])
     await worker._ask_once()
     assert told == [None], "nothing new"
@@ -61,6 +63,8 @@ async def test_a_cluster_that_was_silent_only_between_two_looks_is_told_to_be_ba
     assert not worker.reachable, "whoever looks now says that it is away"
     await worker._ask_once()
     assert (worker.reachable, told) == (True, [None, None])
+    worker.claim("no right")
+    assert (worker.reachable, worker.problem, told) == (False, "no right", [None, None, None])
 
 
 async def _there(workers: Workers) -> bool:
