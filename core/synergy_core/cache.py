@@ -10,12 +10,14 @@ from itertools import groupby
 
 from synergy_core.colocation.combinations import KnownPairs
 from synergy_core.model.pool import Pool
+from synergy_core.model.resources import Further
 from synergy_core.model.snapshot import Job, Node
 from synergy_core.model.snapshot.passing import lasts
 from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.selection.job_info import JobInfo
 from synergy_core.selection.staying.islands import PackedRounds
 from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
+from synergy_core.throughput.job_class import JobClass
 from synergy_core.throughput.job_classes import JobClasses
 from synergy_core.throughput.skew import NO_RULES, PackRules
 
@@ -24,7 +26,9 @@ class Memory:
     """Of the plans of one caller, one after the other. All is known still of a job of which only passing fields
     differ (`snapshot.passing`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, beside: "Memory | None" = None) -> None:
+        """For plans of another cluster with the jobs of the one `beside`: what that knows of them is used here too."""
+        self._others: JobClasses | None = None if beside is None else beside._classes
         self.pools: list[Pool] = []
         """The nodes of the present plan, by GPU type."""
         self.solutions = Solutions()
@@ -38,20 +42,29 @@ class Memory:
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._rules = NO_RULES
-        self._classes = JobClasses((), 0.0)
+        self._classes: JobClasses = JobClasses((), 0.0)
+        self._kept: list[JobClass] = []
         self._infos: dict[str, JobInfo] = {}
         self._before: dict[str, JobInfo] = {}
 
     def begin(self, nodes: tuple[Node, ...], tolerance: float, rules: PackRules = NO_RULES) -> None:
-        """Begin a plan: what the last plan did not look at is forgotten; all, where the nodes have changed."""
-        self._before, self._infos = self._infos, {}
+        """Begin a plan: what the last plan did not look at is forgotten. Where the nodes have changed, all but what
+        hangs on the jobs' matrices alone."""
+        self._before, self._infos, self._kept = self._infos, {}, []
         if (nodes, tolerance) != (self._nodes, self._tolerance):
             self.pools = _pools(nodes)
-            self._classes = JobClasses(self.pools[0].further if self.pools else (), tolerance)
+            self._kept = self._classes_for(self.pools[0].further if self.pools else (), tolerance)
             self._nodes, self._tolerance = nodes, tolerance
             self._before = {}
         if rules != self._rules:
             self._rules, self._before = rules, {}
+
+    def _classes_for(self, further: Further, tolerance: float) -> list[JobClass]:
+        """Classes to keep until the jobs of the present plan are known."""
+        if self._classes.serves(further, tolerance):
+            return self._classes.on_other_pools()
+        self._classes = JobClasses(further, tolerance, self._others)
+        return []
 
     def info(self, job: Job) -> JobInfo:
         """What is known of a job of the present plan: always the same object."""

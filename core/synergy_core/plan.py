@@ -49,12 +49,13 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     served = with_urgent(
         snapshot, config, names, planned, lambda reduced, head: _planned(reduced, config, memory, head)[1]
     )
-    return grown(snapshot, config, served)
+    return grown(snapshot, config, served, memory)
 
 
-def grown(snapshot: Snapshot, config: PlanConfig, made: Plan) -> Plan:
-    """The plan, with the nodes to ask for."""
-    return with_growth(snapshot, config, made, lambda larger, filling: _planned(larger, filling, Memory())[1])
+def grown(snapshot: Snapshot, config: PlanConfig, made: Plan, memory: Memory | None = None) -> Plan:
+    """The plan, with the nodes to ask for. The `memory` is that of the plan."""
+    larger_ones = Memory(memory)
+    return with_growth(snapshot, config, made, lambda larger, filling: _planned(larger, filling, larger_ones)[1])
 
 
 def queue_of(snapshot: Snapshot, config: PlanConfig) -> tuple[str, ...]:

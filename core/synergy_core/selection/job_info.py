@@ -16,8 +16,9 @@ from synergy_core.model.placement import NodeAssignments, NodeCounts, Rooms
 from synergy_core.model.pool import Pool, Reservation
 from synergy_core.model.resources import Vector, held_in, larger, split_down, times
 from synergy_core.model.snapshot import Job
+from synergy_core.throughput.class_on_pool import ClassOnPool
 from synergy_core.throughput.estimates import NO_SPEEDS
-from synergy_core.throughput.job_class import ClassOnPool, JobClass
+from synergy_core.throughput.job_class import JobClass
 from synergy_core.throughput.job_classes import JobClasses
 from synergy_core.throughput.levels import Tier, tiers
 from synergy_core.throughput.skew import NO_RULES, PackRules, kept_when_spread, placement_of

@@ -10,15 +10,29 @@ from synergy_core.throughput.job_class import JobClass
 
 
 class JobClasses:
-    """The job classes that plans on the same pools have met. A class stays as long as one of its jobs is remembered.
+    """The job classes that plans have met. A class stays as long as one of its jobs is remembered.
 
     Two matrices are the same if they are one object. `further` are the cluster's further resources (`resources`).
     """
 
-    def __init__(self, further: Further, tolerance: float) -> None:
+    def __init__(self, further: Further, tolerance: float, others: "JobClasses | None" = None) -> None:
+        """`others` are of the same cluster as it is, or as it was: what they know of matrices is used here too."""
         self._further = further
         self._tolerance = tolerance
+        self._others = others if others is not None and others.serves(further, tolerance) else None
         self._known: WeakValueDictionary[Hashable, JobClass] = WeakValueDictionary()
+
+    def on_other_pools(self) -> list[JobClass]:
+        """The nodes have changed, their further resources have not. Returns the classes: one that nobody keeps is
+        forgotten."""
+        kept = list(self._known.values())
+        for one in kept:
+            one.on_other_pools()
+        return kept
+
+    def serves(self, further: Further, tolerance: float) -> bool:
+        """Whether it is for nodes with these further resources, and this tolerance."""
+        return (self._further, self._tolerance) == (further, tolerance)
 
     def of(self, job: Job, speeds: Mapping[str, float] = NO_SPEEDS) -> JobClass:
         """The job's class; `speeds` are those on types without a matrix."""
@@ -33,5 +47,6 @@ class JobClasses:
         )
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = JobClass(job, self._further, self._tolerance, speeds)
+            known = None if self._others is None else self._others._known.get(key)
+            found = self._known[key] = JobClass(job, self._further, self._tolerance, speeds, known)
         return found

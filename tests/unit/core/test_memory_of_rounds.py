@@ -16,7 +16,7 @@ from synergy_core.cache import Memory
 from synergy_core.checks import check
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig, PriorityQueues
-from synergy_core.model.snapshot import FieldError, Job, Node, Snapshot
+from synergy_core.model.snapshot import FieldError, Job, Node, NodeGroup, Snapshot
 from synergy_core.model.snapshot.passing import PASSING, lasts
 from synergy_core.model.snapshot_format import parse_snapshot
 from synergy_core.plan import plan
@@ -47,7 +47,25 @@ def _snapshot(rng: random.Random, names: range, nodes: int) -> Snapshot:
     for one in jobs:
         if rng.random() < 0.8:
             one |= {"nodes": None, "purpose": "train", "cpu_millis_min": 0, "memory_bytes_min": 0}
-    return parse_snapshot(json.dumps({"nodes": cluster, "jobs": jobs, "now": 10.0}))
+    found = parse_snapshot(json.dumps({"nodes": cluster, "jobs": jobs, "now": 10.0}))
+    return replace(found, node_groups=_groups(rng, further)) if rng.random() < 0.3 else found
+
+
+def _groups(rng: random.Random, further: dict[str, int]) -> tuple[NodeGroup, ...]:
+    """Groups that could grow: a plan then makes further ones, of larger clusters."""
+    return tuple(
+        NodeGroup(
+            name=f"g{index}",
+            gpu_type=rng.choice(("A100", "V100")),
+            gpus=rng.choice((2, 8)),
+            cpu_millis=rng.randint(2, 6) * 8000,
+            memory_bytes=rng.randint(100, 500) * GIB,
+            further=further,
+            price_per_hour=float(index + 1),
+            max_nodes=3,
+        )
+        for index in range(2)
+    )
 
 
 def _moved_on(rng: random.Random, one: Job, running: Any) -> Job:

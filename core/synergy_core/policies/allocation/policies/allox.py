@@ -64,6 +64,27 @@ def _given(job: int, type_: int, scale: Floats, free: Floats, shares: Floats) ->
 
 def _assign(cost: Floats, workers: Floats) -> tuple[Ints, Ints]:
     """J types and J places from the end (1 is the last) with the smallest sum of place * cost."""
+    known = on_one_type(cost[:, 0], int(workers[0])) if len(workers) == 1 else None
+    return by_assignment(cost, workers) if known is None else known
+
+
+def on_one_type(cost: Floats, count: int) -> tuple[Ints, Ints] | None:
+    """What `by_assignment` finds on one type: the longest jobs run last. None where equally long jobs get different
+    places, since any of them could have either."""
+    if count < 1:
+        return None
+    order = np.argsort(-cost, kind="stable")
+    sorted_ = cost[order]
+    first = np.arange(count, len(cost), count)
+    if (sorted_[first - 1] == sorted_[first]).any():
+        return None
+    places = np.empty(len(cost), dtype=np.int64)
+    places[order] = np.arange(len(cost)) // count + 1
+    return np.zeros(len(cost), dtype=np.int64), places
+
+
+def by_assignment(cost: Floats, workers: Floats) -> tuple[Ints, Ints]:
+    """The same by an assignment of jobs to (type, place). Its time and memory grow with the square of the jobs."""
     try:
         from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - only this policy needs it
     except ImportError as error:

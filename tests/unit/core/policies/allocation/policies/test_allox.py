@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.planner.allocation import assert_valid, drawn, problem
 from synergy_core.policies.allocation import solve
+from synergy_core.policies.allocation.policies import allox
 from synergy_core.policies.allocation.problem import workers_used
 
 
@@ -56,3 +59,20 @@ def test_no_worker_idles_while_a_job_whose_turn_it_is_could_have_it(seed: int) -
     fits = (made.throughputs > 0) & (made.scale[:, None] <= free)
     if waits.sum() < 5:  # far fewer than workers: it is everybody's turn
         assert not (fits & waits[:, None]).any()
+
+
+@given(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=30, unique=True), st.integers(1, 8))
+def test_on_one_type_the_order_of_length_is_the_assignment(cost: list[float], workers: int) -> None:
+    known = allox.on_one_type(np.array(cost), workers)
+    assert known is not None
+    types, places = allox.by_assignment(np.array(cost)[:, None], np.array([float(workers)]))
+    assert known[0].tolist() == types.tolist()
+    assert (known[1] * cost).sum() == pytest.approx((places * cost).sum())
+    if min(np.diff(sorted(cost)), default=1.0) > 1e-3:
+        assert known[1].tolist() == places.tolist()
+
+
+def test_equally_long_jobs_that_would_get_different_places_are_left_to_the_assignment() -> None:
+    assert allox.on_one_type(np.array([2.0, 2.0, 1.0]), 1) is None
+    assert allox.on_one_type(np.array([2.0, 2.0, 1.0]), 2) is not None
+    assert allox.on_one_type(np.array([2.0, 1.0]), 0) is None
