@@ -74,10 +74,11 @@ def question_after(before: Asked | None, asked: Asked, config: PlanConfig, solve
     for job in asked.base.jobs:
         name = job.name
         earlier, clock = known.get(name), asked.clocks.get(name)
+        told = earlier_clocks.get(name)
         if earlier is None or not (earlier is job or earlier == job):
             jobs.append(job)
-        told = earlier_clocks.get(name) if earlier is not None else None
-        if clock is not told and clock != told:
+            clocks[name] = clock
+        elif clock is not told and clock != told:
             clocks[name] = clock
     snapshot = asked.base
     nodes = before is None or before.base.nodes != snapshot.nodes
