@@ -29,6 +29,7 @@ from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatu
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.jobs.at_rest import is_at_rest
+from synergy_extender.cluster.jobs.shared_sets import share_field_sets
 from synergy_extender.cluster.quota_views import PodScopes, pod_scopes
 
 _SHARED_PROFILES: Final = 4096
@@ -194,6 +195,8 @@ def read_job(item: Object) -> JobView:
         raise ValueError(first_problem(error)) from None
     profiles = _profiles(spec, status)
     spec, status = _without_matrices(spec, status)
+    share_field_sets(spec)
+    share_field_sets(status)
     return JobView(
         key=Key(intern(metadata.get("namespace", "")), intern(metadata["name"])),
         uid=metadata.get("uid", ""),

@@ -3,7 +3,9 @@
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import attrgetter
+from typing import Final
 
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan
@@ -13,6 +15,8 @@ from synergy_extender.snapshot.times import Clock, Clocks
 LENGTH = struct.Struct("!Q")
 PROCESSES_VARIABLE = "SYNERGY_PLANNER_PROCESSES"
 """In how many processes a plan may be made; the extender checks it at its start."""
+
+_SHARED_PROFILES: Final = 4096
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,11 @@ def question_after(before: Asked | None, asked: Asked, config: PlanConfig, solve
     for job in asked.base.jobs:
         name = job.name
         earlier, clock = known.get(name), asked.clocks.get(name)
+        told = earlier_clocks.get(name)
         if earlier is None or not (earlier is job or earlier == job):
             jobs.append(job)
-        told = earlier_clocks.get(name) if earlier is not None else None
-        if clock is not told and clock != told:
+            clocks[name] = clock
+        elif clock is not told and clock != told:
             clocks[name] = clock
     snapshot = asked.base
     nodes = before is None or before.base.nodes != snapshot.nodes
@@ -85,11 +90,24 @@ def question_after(before: Asked | None, asked: Asked, config: PlanConfig, solve
 def asked_after(before: Asked | None, question: Question) -> Asked:
     """What the question is about."""
     known = {job.name: job for job in before.base.jobs} if before is not None else {}
-    known |= {job.name: job for job in question.jobs}
+    known |= {job.name: _with_shared_profiles(job) for job in question.jobs}
     clocks: dict[str, Clock | None] = {**(before.clocks if before is not None else {}), **question.clocks}
     nodes = question.snapshot.nodes if question.nodes or before is None else before.base.nodes
     base = replace(question.snapshot, jobs=tuple([known[name] for name in question.names]), nodes=nodes)
     return Asked(base, {name: clock for name in question.names if (clock := clocks.get(name)) is not None})
+
+
+def _with_shared_profiles(job: core.Job) -> core.Job:
+    """The job; of equal matrices, which jobs of one program have, always with the same object. The planner works out
+    once what follows from an object."""
+    if not job.profiles:
+        return job
+    return replace(job, profiles=_shared(tuple(job.profiles.items())))
+
+
+@lru_cache(maxsize=_SHARED_PROFILES)
+def _shared(profiles: tuple[tuple[str, core.Profile], ...]) -> Mapping[str, core.Profile]:
+    return dict(profiles)
 
 
 def answer_of(planned: Planned, jobs: Iterable[core.Job]) -> Answer:

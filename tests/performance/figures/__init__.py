@@ -14,6 +14,7 @@ PROCESSOR = {
     "filter-decode": "verbs:filter_decode",
     "read-jobs": "extender:read_jobs",
     "build-snapshot": "extender:snapshot",
+    "pass-again": "extender:pass_again",
     "reconcile-new-job": "operator:new_job",
     "reconcile-running-job": "operator:running_job",
     "span-off": "service:span_off",

@@ -102,3 +102,15 @@ def test_another_matrix_wakes_the_planner() -> None:
     one, same = job("a", status=_measured(1.0, 2.0)), job("a", status=_measured(1.0, 2.0))
     assert matters(one) == matters(same)
     assert matters(one) != matters(job("a", status=_measured(1.0, 2.5)))
+
+
+def test_views_share_the_sets_of_given_fields_and_copies_have_their_own() -> None:
+    one, other = (job(name, status={"progress": {"run": 1, "steps": steps}}) for name, steps in (("a", 1), ("b", 2)))
+    assert one.status.progress is not None
+    assert other.status.progress is not None
+    assert one.spec.model_fields_set is other.spec.model_fields_set
+    assert one.status.progress.model_fields_set is other.status.progress.model_fields_set == {"run", "steps"}
+    copied = one.status.progress.model_copy(update={"percent": 5})
+    assert copied.model_fields_set == {"run", "steps", "percent"}
+    assert one.status.progress.model_fields_set == {"run", "steps"}
+    assert one.status.to_wire() == {"phase": "Queued", "progress": one.status.progress.to_wire()}

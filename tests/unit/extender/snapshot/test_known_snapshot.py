@@ -77,6 +77,15 @@ def test_a_job_that_only_its_times_tell_from_before_is_the_same_object() -> None
     assert snapshot_at(later.base, later.clocks).jobs[0].received_s == {"V100": 3.0}
 
 
+def test_a_process_that_may_have_seen_anything_is_told_all() -> None:
+    """As after an error of the planner: it may have read the question, or not."""
+    state, known = cluster(NODES, [job("a")]), KnownSnapshot()
+    theirs = asked_of(state, known, NOW)
+    asked = Asked(theirs.base, {})
+    told = asked_after(theirs, encoded(question_after(None, asked, PlanConfig(), 1.0)))
+    assert (snapshot_at(told.base, told.clocks), told.clocks) == (asked.base, {})
+
+
 def asked_of(state: ClusterState, known: KnownSnapshot, now: float) -> Asked:
     built = build_snapshot(state, mode="fill", now=now, round_s=20, known=known)
     return Asked(built.base, built.clocks)
