@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from synergy_core.explain.late import late_jobs
 from synergy_core.explain.waiting import waiting
 from synergy_core.mechanisms.mechanism import Outcome
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.mechanisms.whole_gpus import WholeGpus
 from synergy_core.model.answer import Displaced, Plan, Waiting
 from synergy_core.model.config import PlanConfig

@@ -1,6 +1,6 @@
 """Switches jobs to their proportional share to make room for another (Synergy, section 4.2, step 2a)."""
 
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.resources import Vector, times, within
 from synergy_core.selection.queue_entry import QueueEntry

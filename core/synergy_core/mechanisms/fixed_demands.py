@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from synergy_core.mechanisms.mechanism import Outcome
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.placement import Rooms, nodes_needed
 from synergy_core.model.pool import Pool, Reservation, Reservations, shares_of
 from synergy_core.model.reasons import Reason

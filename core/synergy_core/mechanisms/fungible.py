@@ -11,8 +11,8 @@ type.
 from collections.abc import Callable
 
 from synergy_core.mechanisms.mechanism import Mechanism, Outcome
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.mechanisms.quota_limits import keep_to_quotas
-from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import Mode
 from synergy_core.selection.by_share import select
 from synergy_core.selection.pool_selection import PoolSelection

@@ -8,7 +8,7 @@ speed, relative to the proportional share, over the fraction of the pool's resou
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.pool import shares_of
 from synergy_core.model.resources import Vector, larger, smaller, split_up, times, within
 from synergy_core.selection.queue_entry import QueueEntry

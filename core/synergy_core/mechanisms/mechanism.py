@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.reasons import Reason
 from synergy_core.selection.preemption.losses import Loss
 from synergy_core.selection.queue_entry import QueueEntry

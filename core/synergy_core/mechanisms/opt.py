@@ -33,9 +33,9 @@ from synergy_core.mechanisms.optimum.fragments import Piece, parts
 from synergy_core.mechanisms.optimum.ideal import everyone, ideal, reference_speed
 from synergy_core.mechanisms.optimum.machine_types import give_better_types
 from synergy_core.mechanisms.optimum.sensitivity import ParetoPoint, pareto_front
-from synergy_core.mechanisms.packer import Demands, Packer
+from synergy_core.mechanisms.packing.packer import Demands, Packer
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.mechanisms.quota_limits import keep_to_quotas
-from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool, shares_of

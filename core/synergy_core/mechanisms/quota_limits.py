@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.pool import Reservation, shares_of
 from synergy_core.model.resources import smaller, split_down
 from synergy_core.selection.queue_entry import QueueEntry

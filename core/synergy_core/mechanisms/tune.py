@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.mechanisms.growth import grow
-from synergy_core.mechanisms.packer import Packer
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.packer import Packer
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool

@@ -28,7 +28,7 @@ from synergy_extender.planning.last_plan import LastPlan
 from synergy_extender.planning.policy import PolicyInForce, ReadPolicy, plan_config, with_prices
 from synergy_extender.planning.publisher import Publisher
 from synergy_extender.planning.skipped_fill import FillPlan, FillSignatures
-from synergy_extender.planning.wake import next_wake
+from synergy_extender.planning.wake import DEBOUNCE_S, next_wake, rest_s
 from synergy_extender.rounds import Moment, Rounds, Timetable
 from synergy_extender.snapshot.failing import without_failing_nodes
 from synergy_extender.snapshot.known import KnownSnapshot
@@ -40,11 +40,6 @@ from synergy_kube import KubeClient
 from synergy_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
-_DEBOUNCE_S = 0.05
-_REST_MOST_S = 1.0
-_IDLE_SHARE = 2.0
-"""While changes stream in, of the time that passes two parts in three belong to others: the verbs share the cores. The
-rest begins with the end of a pass, so that the first change after a quiet time does not wait for it."""
 _AFTER_FAILURE_S = 1.0
 _POSITIONS_AGAIN_S = 1.0
 
@@ -174,11 +169,11 @@ class PlanningLoop:
         wake_at = next_wake(
             now, self._cache.jobs.values(), self._timetable, self._again_at, self._statuses.unwritten.next_in_s
         )
-        rest_until = self._passed_at + min(_IDLE_SHARE * self._computed_s, _REST_MOST_S)
+        rest_until = self._passed_at + rest_s(self._computed_s)
         try:
             async with asyncio.timeout(max(0.0, wake_at - now)):
                 await self._dirty.wait()
-                await asyncio.sleep(max(_DEBOUNCE_S, rest_until - time.monotonic()))
+                await asyncio.sleep(max(DEBOUNCE_S, rest_until - time.monotonic()))
         except TimeoutError:
             pass
         self._dirty.clear()

@@ -1,4 +1,4 @@
-"""When the planning loop looks at the cluster again though no change woke it."""
+"""When the planning loop looks at the cluster again."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,7 +8,11 @@ from synergy_extender.cluster.run_state import RunState, run_state, service_of
 from synergy_extender.cluster.views import JobView
 from synergy_extender.rounds import Timetable
 
+DEBOUNCE_S: Final = 0.05
+"""From a change to the pass that looks at it: further changes come in the meantime."""
 _HEARTBEAT_S: Final = 5.0
+_REST_MOST_S: Final = 1.0
+_IDLE_SHARE: Final = 2.0
 
 
 def next_wake(
@@ -18,7 +22,7 @@ def next_wake(
     again_at: float | None,
     refused_wait_s: float | None,
 ) -> float:
-    """The earliest of: the next round of the timetable, `again_at`, the end of a backoff, the end of the wait after a
+    """Though no change came, the earliest of: the next round of the timetable, `again_at`, the end of a backoff, the end of the wait after a
     refused write (`refused_wait_s` from now), and the heartbeat. All in Unix time."""
     times = [now + _HEARTBEAT_S]
     if again_at is not None:
@@ -34,3 +38,12 @@ def next_wake(
         if retry_at is not None and run_state(job, now) is RunState.BACKING_OFF:
             times.append(parse_time(retry_at))
     return min(times)
+
+
+def rest_s(computed_s: float) -> float:
+    """How long a pass that computed so long keeps the next one away.
+
+    While changes stream in, of the time that passes two parts in three belong to others: the verbs share the cores. The
+    rest begins with the end of a pass, so that the first change after a quiet time does not wait for it.
+    """
+    return min(_IDLE_SHARE * computed_s, _REST_MOST_S)

@@ -5,7 +5,7 @@ no job is bound to certain nodes either, a free GPU is as good as any other of i
 counts GPUs (`walk`), and newcomers get their nodes by free GPUs (`places`). Jobs that stay are left as they are: no
 entry, reservation or packing is made for them.
 
-The general way (`selection.by_share`, `mechanisms.packer`) finds the same plan.
+The general way (`selection.by_share`, `mechanisms.packing.packer`) finds the same plan.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Nodes for newcomers where only numbers of GPUs matter: `mechanisms.packer` on nodes that are alike."""
+"""Nodes for newcomers where only numbers of GPUs matter: `mechanisms.packing.packer` on nodes that are alike."""
 
 from collections.abc import Sequence
 

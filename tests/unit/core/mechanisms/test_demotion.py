@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.planner.planning import holding, job, node, places, planned
 from synergy_core.mechanisms.demotion import demote
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.pool import Pool, Reservations, shares_of
 from synergy_core.selection.job_info import JobInfo
 from synergy_core.selection.pool_selection import PoolSelection

@@ -19,7 +19,7 @@ from synergy_core.mechanisms.optimum.choice import Choice, Option, best_choice
 from synergy_core.mechanisms.optimum.fragments import Piece, parts
 from synergy_core.mechanisms.optimum.ideal import ideal
 from synergy_core.mechanisms.optimum.sensitivity import pareto_front
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import FieldError, Job, Profile, Snapshot

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planner.planning import job, node
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.pool import Pool, Reservations, shares_of
 from synergy_core.selection.job_info import JobInfo
 from synergy_core.selection.pool_selection import PoolSelection

@@ -4,7 +4,7 @@ import pytest
 
 from support.planner.planning import GIB, holding, job, node, places, planned, reasons, shares
 from synergy_core.mechanisms.demotion import demote
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.pool import Pool, Reservations, shares_of
 from synergy_core.model.snapshot import Job, Profile
 from synergy_core.selection.job_info import JobInfo

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.staying.islands import Island, Key, Packed, PackedIsland, PackedPool, islands_of
 

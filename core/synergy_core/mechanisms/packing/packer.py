@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.mechanisms.demotion import demote
-from synergy_core.mechanisms.recall import Recall
-from synergy_core.mechanisms.statement import Packing
+from synergy_core.mechanisms.packing.recall import Recall
+from synergy_core.mechanisms.packing.statement import Packing
 from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments, Rooms, nodes_needed
 from synergy_core.model.pool import Pool, Reservation, shares_of
