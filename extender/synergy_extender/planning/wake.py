@@ -22,8 +22,8 @@ def next_wake(
     again_at: float | None,
     refused_wait_s: float | None,
 ) -> float:
-    """Though no change came, the earliest of: the next round of the timetable, `again_at`, the end of a backoff, the end
-    of the wait after a refused write (`refused_wait_s` from now), and the heartbeat. All in Unix time."""
+    """Though no change came, the earliest of: the next round of the timetable, `again_at`, the end of a backoff, the
+    end of the wait after a refused write (`refused_wait_s` from now), and the heartbeat. All in Unix time."""
     times = [now + _HEARTBEAT_S]
     if again_at is not None:
         times.append(again_at)
