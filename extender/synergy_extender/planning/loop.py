@@ -160,10 +160,9 @@ class PlanningLoop:
         self._dirty.set()
 
     def _forget(self) -> None:
-        self._timetable, self._again_at = None, None
+        self._timetable, self._again_at, self._last_fill = None, None, None
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
-        self._last_fill = None
         self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
         self._statuses.forget()
         self._publisher.forget()
@@ -276,16 +275,14 @@ class PlanningLoop:
         fill = FillPlan(self._signatures.of(built, self._policy), now) if mode == "fill" else None
         if fill is not None and self._last_fill is not None and self._last_fill.is_repeated_by(fill.signature, now):
             return None
-        config = plan_config(self._policy, mode)
-        planned = await self._worker.plan(built.base, config, self.rounds.solve_s, built.clocks)
+        planned = await self._worker.plan(built.base, plan_config(self._policy, mode), self.rounds.solve_s, built.clocks)
         self._last_fill = fill
         self._metrics.planning.seconds.labels(mode).observe(planned.seconds)
         self._computed_s += planned.seconds
         if planned.plan.shares_from:
             self._metrics.planning.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
-        across = self._policy.spec.priorities.across
-        found = await self._compute(preemptions, built.base, planned.plan, across=across)
+        found = await self._compute(preemptions, built.base, planned.plan, across=self._policy.spec.priorities.across)
         ended = {one.job: one for one in found}
         return PlanResult(planned.plan, mode, Stances(state.jobs, now), built.refused, built.entitled, left_out, ended)
 
