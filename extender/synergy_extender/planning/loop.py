@@ -275,7 +275,8 @@ class PlanningLoop:
         fill = FillPlan(self._signatures.of(built, self._policy), now) if mode == "fill" else None
         if fill is not None and self._last_fill is not None and self._last_fill.is_repeated_by(fill.signature, now):
             return None
-        planned = await self._worker.plan(built.base, plan_config(self._policy, mode), self.rounds.solve_s, built.clocks)
+        config = plan_config(self._policy, mode)
+        planned = await self._worker.plan(built.base, config, self.rounds.solve_s, built.clocks)
         self._last_fill = fill
         self._metrics.planning.seconds.labels(mode).observe(planned.seconds)
         self._computed_s += planned.seconds
@@ -288,8 +289,7 @@ class PlanningLoop:
 
     async def _afterwards(self, plan: Plan | None) -> None:
         """What no worker waits for."""
-        now = self._clock()
-        state = self._state(now)
+        state = self._state(now := self._clock())
         jobs = state.jobs.values()
         self._granted_since = {job.key: self._granted_since.get(job.key, now) for job in jobs if waits_for_room(job)}
         self._unstarted.note(jobs, state.pods, self._cache.assumed, now)
