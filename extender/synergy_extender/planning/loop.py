@@ -155,10 +155,9 @@ class PlanningLoop:
         self._dirty.set()
 
     def _forget(self) -> None:
-        self._timetable, self._again_at = None, None
+        self._timetable, self._again_at, self._last_fill = None, None, None
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
-        self._last_fill = None
         self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
         self._statuses.forget()
         self._publisher.forget()
@@ -279,15 +278,13 @@ class PlanningLoop:
         if planned.plan.shares_from:
             self._metrics.planning.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
-        across = self._policy.spec.priorities.across
-        found = await self._compute(preemptions, built.base, planned.plan, across=across)
+        found = await self._compute(preemptions, built.base, planned.plan, across=self._policy.spec.priorities.across)
         ended = {one.job: one for one in found}
         return PlanResult(planned.plan, mode, Stances(state.jobs, now), built.refused, built.entitled, left_out, ended)
 
     async def _afterwards(self, plan: Plan | None) -> None:
         """What no worker waits for."""
-        now = self._clock()
-        state = self._state(now)
+        state = self._state(now := self._clock())
         jobs = state.jobs.values()
         self._granted_since = {job.key: self._granted_since.get(job.key, now) for job in jobs if waits_for_room(job)}
         self._unstarted.note(jobs, state.pods, self._cache.assumed, now)
