@@ -28,9 +28,13 @@ from synergy_extender.snapshot.snapshot import build_snapshot
 
 
 @settings(deadline=None)
-@given(EVENTS, st.lists(st.sampled_from(["round", "fill", "none"]), min_size=30, max_size=30), st.booleans())
+@given(
+    EVENTS,
+    st.lists(st.sampled_from(["round", "fill", "none"]), min_size=30, max_size=30),
+    st.sampled_from(["", "estimates", "isolated"]),
+)
 def test_it_decides_what_it_would_if_it_looked_at_all_jobs(
-    events: list[Event], modes: list[Mode | Literal["none"]], tells: bool
+    events: list[Event], modes: list[Mode | Literal["none"]], tells: str
 ) -> None:
     world, known, places, unstarted = World(), KnownSnapshot(), KnownPlaces(), Unstarted()
     signatures, reserved = FillSignatures(), dict[Key, core.Allocation]()
@@ -59,7 +63,7 @@ def _planned(
     known: KnownSnapshot,
     signatures: FillSignatures,
     reserved: dict[Key, core.Allocation],
-    tells: bool,
+    tells: str,
 ) -> PlanResult:
     built = build_snapshot(state, mode=mode, now=moment.now, round_s=20, reserved=reserved, known=known)
     assert signatures.of(built, PolicyInForce()) == FillSignatures().of(built, PolicyInForce())
@@ -67,16 +71,18 @@ def _planned(
     return PlanResult(made, mode, Stances(state.jobs, moment.now), built.refused, built.entitled)
 
 
-def _as_asked(made: Plan, base: core.Snapshot, *, tells: bool) -> Plan:
-    """The plan with the places that stay as the objects that the question had; with `tells`, it says something of all
-    running jobs."""
+def _as_asked(made: Plan, base: core.Snapshot, *, tells: str) -> Plan:
+    """The plan with the places that stay as the objects that the question had; it `tells` something of all running
+    jobs."""
     held = {one.name: one.running for one in base.jobs if one.running is not None}
     same = tuple(held[one.job] if held.get(one.job) == one else one for one in made.allocations)
     made = replace(made, allocations=same)
-    if not tells:
-        return made
-    told = tuple(Estimate(job=name, gpu_type="V100", steps_per_s=2.0, reference="") for name in held)
-    return replace(made, estimates=told, isolated=tuple(IsolatedTime(name, 5.0, 2.0) for name in held))
+    if tells == "isolated":
+        return replace(made, isolated=tuple(IsolatedTime(name, 5.0, 2.0) for name in held))
+    if tells == "estimates":
+        told = tuple(Estimate(job=name, gpu_type="V100", steps_per_s=2.0, reference="") for name in held)
+        return replace(made, estimates=told)
+    return made
 
 
 def _unstarted(before: Any, state: ClusterState, now: float) -> Any:
@@ -117,3 +123,22 @@ def test_jobs_without_a_draft_keep_the_room_that_their_pods_do_not_hold_yet() ->
     waits = {"allocation": allocation(share("n1", gpus=1), run=1, admitted=False)}
     state = cluster([node_object("n1")], [job("j", gpus=8, status=held), job("k", status=waits)])
     assert decided(state, MID_ROUND).changes == []
+
+
+def test_a_run_of_which_the_plan_says_something_is_looked_at_though_its_place_is_known() -> None:
+    held = {"phase": "Running", "allocation": allocation(share("n1"), stepsPerSecond=2.0)}
+    state, places = cluster([node_object("n1")], [job("j", status=held)], [worker(node="n1", gpus=1)]), KnownPlaces()
+    (asked,) = build_snapshot(state, mode="round", now=NOW, round_s=20).base.jobs
+    assert asked.running is not None
+    made, told = plan(asked.running), Estimate(job="team/j", gpu_type="V100", steps_per_s=2.0, reference="")
+    for expected, one in (
+        (0, made),
+        (0, made),
+        (1, replace(made, isolated=(IsolatedTime("team/j", 5.0, 2.0),))),
+        (1, replace(made, estimates=(told,))),
+        (1, replace(made, promoted=("team/j",))),
+        (1, replace(made, allocations=())),
+    ):
+        result = PlanResult(one, "round", Stances(state.jobs, MID_ROUND.now))
+        assert len(decide(state, MID_ROUND, result, AssumedBindings(), known=places).changes) == expected, one
+        decide(state, MID_ROUND, PlanResult(made, "round", result.stances), AssumedBindings(), known=places)

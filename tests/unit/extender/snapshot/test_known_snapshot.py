@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.extender.cluster import GI, NOW, allocation, cluster, job, node_object, share
+from support.extender.cluster import GI, NOW, allocation, cluster, job, node_object, share, worker
 from support.extender.happenings import EVENTS, NODES, Event, World, without_rest
 from synergy_api.cluster.priority_classes import read_priority_classes
 from synergy_api.timestamps import format_time
@@ -130,3 +130,20 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
         state = cluster([node_object(f"n{index}"), node_object("stays")], [])
         build_snapshot(state, mode="fill", now=NOW, round_s=20, known=known)
     assert len(known.nodes) <= 3, "those of the last two snapshots"
+
+
+def test_pods_of_a_run_at_rest_that_change_or_go_change_what_others_hold() -> None:
+    held = {"phase": "Running", "allocation": allocation(share("n1"))}
+    known, view = KnownSnapshot(), job("j", status=held)
+    for jobs, pods in (
+        ([view], [worker(node="n1", gpus=1, cpu="1")]),
+        ([view], [worker(node="n1", gpus=1, cpu="3")]),
+        ([job("j", status=held)], [worker(node="n1", gpus=1, cpu="3")]),
+        ([view], []),
+        ([view], [worker(node="n1", gpus=1, cpu="2")]),
+        ([], [worker(node="n1", gpus=1, cpu="2")]),
+        ([view], [worker(node="n1", gpus=1, cpu="2")]),
+    ):
+        state = cluster(NODES, jobs, pods)
+        built = build_snapshot(state, mode="round", now=NOW, round_s=20, known=known)
+        assert as_built(built) == as_built(build_snapshot(without_rest(state), mode="round", now=NOW, round_s=20))
