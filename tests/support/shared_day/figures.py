@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
+from statistics import fmean, median
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -48,6 +48,18 @@ def simulated(size: Size, begin: float, *, start_s: float = 0.0, restart_s: floa
     found = metrics_of(simulate(workload, options))
     assert found.tenants is not None
     return _figures(found.avg_jct_s, found.makespan_s, found.preemptions, found.tenants)
+
+
+def medians(days: Sequence[Figures]) -> Figures:
+    """Of each figure the median."""
+    return Figures(
+        avg_jct_s=median(day.avg_jct_s for day in days),
+        makespan_s=median(day.makespan_s for day in days),
+        share_error=median(day.share_error for day in days),
+        jain=median(day.jain for day in days),
+        preemptions=round(median(day.preemptions for day in days)),
+        gpu_hours={name: median(day.gpu_hours[name] for day in days) for name in days[0].gpu_hours},
+    )
 
 
 def measured(size: Size, jobs: Sequence[TraceJob], seen: Mapping[str, Training]) -> Figures:

@@ -16,7 +16,7 @@ from synergy_core.model.snapshot import Job
 from synergy_core.policies.allocation.problem import Problem
 from synergy_core.policies.queue import Queue
 from synergy_core.policies.rounds.algorithm_1 import RoundShares, algorithm_1
-from synergy_core.policies.rounds.entries import entries_of
+from synergy_core.policies.rounds.entries import Time, entries_of
 
 ROUND_S = 300.0
 
@@ -50,7 +50,8 @@ def _served(
     """What Algorithm 1 gives; `order`: (job, column) of each entry, in the order in which they are served."""
     jobs = [job(names[at] if names else name, int(made.scale[at])) for at, name in enumerate(made.jobs)]
     queue = Queue(now, tuple(jobs), lambda _: 1.0, round_s=ROUND_S, pairs=None if room is None else _Room(room))
-    entries = entries_of(queue, jobs, made, np.array(x), np.zeros(len(jobs), dtype=bool), accounting=accounting)
+    time = Time(jobs, made, np.array(x))
+    entries = entries_of(queue, jobs, made, time, np.zeros(len(jobs), dtype=bool), accounting=accounting)
     there = list(zip(entries.job.tolist(), entries.column.tolist(), strict=True))
     places = [there.index(one) for one in order] if order is not None else range(len(there))
     found = RoundShares(made, entries, np.array(places, dtype=np.int64), (), "")

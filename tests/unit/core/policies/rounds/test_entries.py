@@ -12,7 +12,7 @@ from support.planner.planning import job
 from synergy_core.model.snapshot import Job
 from synergy_core.policies.allocation.problem import Problem
 from synergy_core.policies.queue import Queue
-from synergy_core.policies.rounds.entries import Entries, entries_of
+from synergy_core.policies.rounds.entries import Entries, Time, entries_of
 
 ROUND_S = 100.0
 NOW = 1000.0
@@ -33,7 +33,7 @@ def _entries(
         jobs.append(job(names[at] if names else name, int(made.scale[at]), **told))
     queue = Queue(NOW, tuple(jobs), lambda _: 1.0, round_s=ROUND_S)
     flags = np.array(pressed or [False] * len(jobs), dtype=bool)
-    return entries_of(queue, jobs, made, np.array(x), flags, accounting=accounting)
+    return entries_of(queue, jobs, made, Time(jobs, made, np.array(x)), flags, accounting=accounting)
 
 
 def test_x_over_f_counts_the_time_on_the_type_plus_half_a_round_in_the_life_plus_a_round() -> None:
