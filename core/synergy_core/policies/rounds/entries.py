@@ -151,5 +151,5 @@ def _owed(queue: Queue, jobs: Sequence[Job], problem: Problem, whole: Floats) ->
         far = np.array([job.received_spread_s.get(problem.types[type_], 0.0) for job in jobs])
         spent[:, columns] = far[:, None] * split
         spent[:, type_] -= far * split.any(axis=1)
-    life = np.maximum(0.0, queue.now - problem.arrival) + queue.round_s
+    life = np.maximum(0.0, queue.now - np.array([job.arrival_s for job in jobs])) + queue.round_s
     return np.asarray(whole * life[:, None] / (spent + 0.5 * queue.round_s))
