@@ -99,22 +99,22 @@ def _tenants(size: Size, jobs: Sequence[TraceJob], seen: Mapping[str, Training])
     running: dict[str, Any] = {}
     active: dict[str, Any] = {}
     usage = TenantUsage(size.tenants(), _cluster(size), cast(Any, running), cast(Any, active))
-    changes: list[tuple[float, str, str, str | None]] = []
+    changes: list[tuple[float, dict[str, Any], str, Any]] = []
     for job in jobs:
         one = seen[job.name]
-        changes += [(job.arrival_s, job.name, "comes", None), (one.finished or 0.0, job.name, "goes", None)]
-        for span in one.spans:
-            changes += [(span.due, job.name, "has", span.gpu_type), (span.until, job.name, "leaves", None)]
-    by_name = {job.name: job for job in jobs}
+        changes += [(job.arrival_s, active, job.name, _run(job, None)), (one.finished or 0.0, active, job.name, None)]
+        for number, span in enumerate(one.spans):
+            # a run that moves may have its new place before its old one is free
+            name = f"{job.name}/{number}"
+            changes += [(span.due, running, name, _run(job, span.gpu_type)), (span.until, running, name, None)]
     before = min(job.arrival_s for job in jobs)
-    for moment, name, what, gpu_type in sorted(changes, key=lambda one: one[0]):
+    for moment, of, name, run in sorted(changes, key=lambda one: one[0]):
         usage.count(max(0.0, moment - before))
         before = max(before, moment)
-        run = _run(by_name[name], gpu_type)
-        if what in ("comes", "has"):
-            (active if what == "comes" else running)[name] = run
+        if run is None:
+            of.pop(name, None)
         else:
-            (active if what == "goes" else running).pop(name, None)
+            of[name] = run
     found = usage.figures()
     assert found is not None
     return found
