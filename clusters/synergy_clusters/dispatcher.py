@@ -194,7 +194,7 @@ class Dispatcher:
         worker = self._workers.get(job.offer.name)
         if worker is None:
             return Seen(reachable=False, away_s=self._workers.missing_s(job.offer.name))
-        return Seen(worker.reachable, worker.away_s, worker.copy(key))
+        return Seen(worker.reachable, worker.unreachable_s, worker.copy(key), worker.answers)
 
     def _reconsidered(self, key: Key, job: HubJob) -> bool:
         """Whether it is time to offer the waiting job to another cluster, or that has just been decided."""

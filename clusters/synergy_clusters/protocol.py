@@ -52,11 +52,13 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the hub knows of the worker cluster that the offer names. `away_s`: for how long it has not answered."""
+    """What the hub knows of the worker cluster that the offer names. `away_s`: for how long it could not act there.
+    `answers`: the cluster does, even if it has not taken the hub's mark."""
 
     reachable: bool
     away_s: float = 0.0
     copy: Copy | None = None
+    answers: bool = False
 
 
 def next_step(job: HubJob, seen: Seen, *, away_s: float) -> Step:
@@ -67,22 +69,25 @@ def next_step(job: HubJob, seen: Seen, *, away_s: float) -> Step:
         return Step.NOTHING
     if not job.offer.name:
         return _without_offer(job)
-    return _reachable(job, seen.copy) if seen.reachable else _away(job, seen.away_s >= away_s)
+    return _reachable(job, seen.copy) if seen.reachable else _away(job, seen, away_s)
 
 
 def _deletion(job: HubJob, seen: Seen, away_s: float) -> Step:
     if not job.offer.name:
         return Step.RELEASE
     if not seen.reachable:
-        lost = job.given_up and seen.away_s >= away_s
-        return Step.TELL if job.offer.fixed and not lost else Step.RELEASE
+        return Step.TELL if job.offer.fixed and not _lost(job, seen, away_s) else Step.RELEASE
     return Step.DELETE_COPY
 
 
-def _away(job: HubJob, long: bool) -> Step:
+def _away(job: HubJob, seen: Seen, away_s: float) -> Step:
     if job.offer.fixed:
-        return Step.GIVE_UP if long and job.given_up else Step.TELL
-    return Step.CHOOSE if long and not job.suspended else Step.TELL
+        return Step.GIVE_UP if _lost(job, seen, away_s) else Step.TELL
+    return Step.CHOOSE if seen.away_s >= away_s and not job.suspended else Step.TELL
+
+
+def _lost(job: HubJob, seen: Seen, away_s: float) -> bool:
+    return job.given_up and seen.away_s >= away_s and not seen.answers
 
 
 def _without_offer(job: HubJob) -> Step:

@@ -38,6 +38,8 @@ class Worker:
         self._answered = time.monotonic()
         self._ever = False
         self._told = False
+        self._since = time.monotonic()
+        """When `_told` changed last."""
         self.claimed = False
         """Whether it has the hub's mark since it answers (`claims`)."""
         self.problem = ""
@@ -62,6 +64,11 @@ class Worker:
     def away_s(self) -> float:
         """Seconds since its last answer; before the first one, since this process began to ask."""
         return time.monotonic() - self._answered
+
+    @property
+    def unreachable_s(self) -> float:
+        """Seconds since this hub could last act there, because of silence or because the mark was not taken."""
+        return 0.0 if self.reachable else max(self.away_s, 0.0 if self._told else time.monotonic() - self._since)
 
     @property
     def copies(self) -> dict[Key, Copy]:
@@ -100,7 +107,7 @@ class Worker:
         if not self.answers:
             self.claimed, self.problem = False, ""  # until it is back, another controller may act there
         if self.reachable != self._told:
-            self._told = self.reachable
+            self._told, self._since = self.reachable, time.monotonic()
             _LOG.info("cluster %s can %s be reached", self.name, "now" if self._told else "no longer")
             self._on_change(None)
 

@@ -74,6 +74,20 @@ async def test_a_waiting_job_leaves_a_cluster_that_is_away_and_its_copy_goes_whe
     assert stage.may_start("west")
 
 
+async def test_a_waiting_job_leaves_a_cluster_that_answers_but_does_not_take_the_mark(stage: Stage) -> None:
+    await stage.submit()
+    await stage.offered("east")
+    stage.clusters["east"].refuses = {"get": 403}
+    worker = stage.workers.get("east")
+    assert worker is not None
+    worker.claim("no right")
+    stage.best = "west"
+    await stage.until(lambda: stage.told()["offered"] == "ClusterAway", "a word of it")
+    assert stage.told()["cluster"] == "east", "not yet"
+    worker._since -= AWAY_S
+    await stage.offered("west")
+
+
 async def test_a_job_that_may_have_started_stays_in_a_cluster_that_is_away(stage: Stage) -> None:
     await started(stage)
     stage.best = "west"

@@ -39,6 +39,7 @@ HERE = Seen(reachable=True)
 WITH_COPY = Seen(reachable=True, copy=copy_of())
 AWAY = Seen(reachable=False, away_s=10.0)
 LONG_AWAY = Seen(reachable=False, away_s=AWAY_S)
+ANSWERS_ONLY = Seen(reachable=False, away_s=AWAY_S, answers=True)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,9 @@ LONG_AWAY = Seen(reachable=False, away_s=AWAY_S)
         (hub_job(), Seen(True, copy=copy_of(hub_job_uid="earlier")), Step.DELETE_COPY),
         (hub_job(), Seen(True, copy=copy_of(deleting=True)), Step.TELL),
         (hub_job(), AWAY, Step.TELL),
+        (hub_job(), ANSWERS_ONLY, Step.CHOOSE),
+        (hub_job(offer=FIXED, gives_up=1), ANSWERS_ONLY, Step.TELL),
+        (hub_job(offer=FIXED, gives_up=1, deleting=True), ANSWERS_ONLY, Step.TELL),
         (hub_job(), LONG_AWAY, Step.CHOOSE),
         (hub_job(suspended=True), LONG_AWAY, Step.TELL),
         (hub_job(offer=FIXED), WITH_COPY, Step.PERMIT),
