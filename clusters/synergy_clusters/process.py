@@ -38,7 +38,7 @@ class Controller:
             hub,
             lambda name, key: self.dispatcher.cluster_changed(name, key),  # noqa: PLW0108 - it does not exist yet
         )
-        fence = Fence(client, hub, settings.namespace, lambda: workers.all)
+        fence = Fence(client, hub, settings.namespace, lambda: workers.all, lambda: workers.unconnected)
         self.dispatcher = Dispatcher(
             client,
             Actions(client, hub, fence),

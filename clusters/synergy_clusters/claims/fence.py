@@ -37,13 +37,22 @@ class Refused(Exception):  # noqa: N818 - no error
 
 
 class Fence:
-    """One for each process. `hub` identifies the hub cluster; `namespace` is that of the Leases."""
+    """One for each process. `hub` identifies the hub cluster; `namespace` is that of the Leases. `unconnected` are the
+    worker clusters of the set that are not followed, for example because their kubeconfig cannot be used."""
 
-    def __init__(self, client: KubeClient, hub: str, namespace: str, workers: Callable[[], Iterable[Worker]]) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        hub: str,
+        namespace: str,
+        workers: Callable[[], Iterable[Worker]],
+        unconnected: Callable[[], Iterable[str]],
+    ) -> None:
         self._client = client
         self._name = worker_lease(hub)
         self._namespace = namespace
         self._workers = workers
+        self._unconnected = unconnected
         self._holder = str(uuid.uuid4())
         self._lock = asyncio.Lock()
         self._begun = 0
@@ -105,7 +114,7 @@ class Fence:
         if foreign:
             annotations = ((hub or {}).get("metadata") or {}).get("annotations") or {}
             highest = max(mark.number for mark in foreign.values())
-            missing = sorted(worker.name for worker in self._workers() if worker.name not in marks)
+            missing = sorted({*self._unconnected(), *(worker.name for worker in self._workers())} - marks.keys())
             wanted = annotations.get(ANNOTATION_TAKE_OVER) == str(highest)
             if not wanted or missing:
                 why = refusal(foreign, own, self._namespace)

@@ -25,6 +25,7 @@ class Workers:
         self._workers: dict[str, Worker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._files: dict[str, Kubeconfig] = {}
+        self._named: frozenset[str] = frozenset()
         self._begun = time.monotonic()
         self._ended: dict[str, float] = {}
 
@@ -40,6 +41,11 @@ class Workers:
     def all(self) -> list[Worker]:
         """Every cluster, by name."""
         return [self._workers[name] for name in sorted(self._workers)]
+
+    @property
+    def unconnected(self) -> list[str]:
+        """Clusters of the set, by name, whose kubeconfig cannot be used."""
+        return sorted(self._named - self._workers.keys())
 
     async def run(self) -> None:
         """Follow the set and its clusters until cancelled."""
@@ -57,6 +63,7 @@ class Workers:
         except OSError as error:
             _LOG.error("the kubeconfigs of the worker clusters cannot be read: %s", error)
             return
+        self._named = frozenset(files)
         for name in [one for one, file in self._files.items() if files.get(one) != file or self._tasks[one].done()]:
             await self._end(name)
         for name in files.keys() - self._files.keys():

@@ -79,7 +79,7 @@ class Stage:
                 dispatcher.cluster_changed(cluster, key)
 
         workers = Workers(ClusterSet(self._folder), "hub", changed)
-        fence = Fence(self.hub, "hub", "kube-synergy", lambda: workers.all)
+        fence = Fence(self.hub, "hub", "kube-synergy", lambda: workers.all, lambda: workers.unconnected)
         actions = Actions(self.hub, "hub", fence, lambda: self.now)
         dispatcher = Dispatcher(
             self.hub, actions, workers, fence, away_s=AWAY_S, reconsider_s=600.0, clock=lambda: self.now

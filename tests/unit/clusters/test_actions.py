@@ -43,7 +43,7 @@ class Stage:
         self.there = KeptObjects()
         self.east = Worker("east", self.there, "hub", lambda key: None)
         self.east.claimed = True
-        fence = Fence(self.hub, "hub", "kube-synergy", lambda: ())
+        fence = Fence(self.hub, "hub", "kube-synergy", lambda: (), lambda: ())
         self.actions = Actions(self.hub, "hub", fence, lambda: self.now)
 
     @property

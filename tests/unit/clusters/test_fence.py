@@ -29,12 +29,13 @@ class Hub:
         self.workers = {name: Worker(name, client, "hub", lambda key: None) for name, client in clusters.items()}
         for worker in self.workers.values():
             worker._copies.synced.set()
+        self.unconnected: set[str] = set()
         self.reach(*clusters)
         self.restart()
 
     def restart(self) -> None:
         """A new process."""
-        self.fence = Fence(self.data, "hub", PLACE, self.workers.values)
+        self.fence = Fence(self.data, "hub", PLACE, self.workers.values, lambda: self.unconnected)
 
     def reach(self, *names: str) -> None:
         """Only these answer."""
@@ -114,6 +115,10 @@ async def test_an_administrator_lets_a_restored_hub_take_over_once_all_clusters_
     assert not await hub.may_act()
     assert "These do not answer: east" in hub.fence.refused
     hub.reach(*NAMES)
+    hub.unconnected = {"south"}
+    assert not await hub.may_act(), "what its kubeconfig does not reach may run jobs"
+    assert "These do not answer: south" in hub.fence.refused
+    hub.unconnected = set()
     assert await hub.may_act()
     assert hub.fence.refused == ""
     assert ANNOTATION_TAKE_OVER not in hub.data.items[PLACE, HUB_LEASE]["metadata"]["annotations"]

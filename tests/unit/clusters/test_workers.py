@@ -42,6 +42,19 @@ async def test_a_cluster_is_missing_since_the_start_or_since_its_kubeconfig_went
         await asyncio.wait({task})
 
 
+async def test_a_cluster_whose_kubeconfig_cannot_be_used_is_known_by_name(tmp_path: Path) -> None:
+    (tmp_path / "east").write_text(KUBECONFIG.format(port=1))
+    (tmp_path / "west").write_text("kind: Config")
+    workers = Workers(ClusterSet(tmp_path), "hub", lambda name, key: None)
+    task = asyncio.create_task(workers.run())
+    try:
+        await eventually(lambda: _there(workers), seconds=20, what="a worker")
+        assert (workers.get("west"), workers.unconnected) == (None, ["west"])
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
 class Answers:
     """A worker cluster's API server that answers each time."""
 
