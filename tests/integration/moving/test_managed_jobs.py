@@ -83,7 +83,7 @@ async def pods(kube: KubeClient, namespace: str) -> list[Json]:
 async def test_a_job_waits_in_the_queue_and_completes_by_its_own_controller(
     kube: KubeClient, namespace: str, scheduler: str
 ) -> None:
-    wanted = a_job(2, suspend=False)
+    wanted = a_job(8, suspend=False)  # long enough to be seen while they run, on a busy machine too
     wanted["spec"]["template"]["spec"]["schedulerName"] = scheduler
     await kube.create(JOBS, wanted, namespace)
     await appears(kube, namespace, "job-train", seconds=60)
