@@ -58,8 +58,8 @@ async def test_a_day_keeps_what_tenants_promise_and_is_as_the_simulator_says(
 
 
 def far(found: Figures, days: Sequence[Figures], roots: Collection[str]) -> dict[str, tuple[float, float]]:
-    """Figures of the cluster that are not within 5 % of the median of simulated days: average JCT, makespan, GPU-hours of
-    the tenants at the root. Those of the others, which are a few jobs at a time, are compared with the nearest day.
+    """Figures of the cluster that are not within 5 % of the median of simulated days: average JCT, makespan, GPU-hours
+    of the tenants at the root. Those of the others, a few jobs at a time, are compared with the nearest day.
     Share error and Jain's index are parts of one: they may differ by 0.05."""
     said = medians(days)
     pairs = {"avg_jct_s": (found.avg_jct_s, said.avg_jct_s), "makespan_s": (found.makespan_s, said.makespan_s)}
