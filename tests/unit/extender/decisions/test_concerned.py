@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.extender.cluster import NOW, allocation, cluster, job, node_object, share, worker
 from support.extender.deciding import MID_ROUND, ROUNDS, decided, plan
-from support.extender.happenings import EVENTS, Event, World, without_rest
+from support.extender.happenings import EVENT, Event, World, without_rest
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Estimate, IsolatedTime, Plan
 from synergy_core.model.config import Mode, PlanConfig
@@ -26,19 +26,26 @@ from synergy_extender.rounds import Moment
 from synergy_extender.snapshot.known import KnownSnapshot
 from synergy_extender.snapshot.snapshot import build_snapshot
 
+Step = tuple[Event, Mode | Literal["none"], str, bool]
+"""What happens; which plan is made; what it says of running jobs; whether what is decided is written."""
+STEPS = st.lists(
+    st.tuples(
+        EVENT,
+        st.sampled_from(["round", "round", "fill", "none"]),
+        st.sampled_from(["", "", "isolated", "isolated", "estimates"]),
+        st.sampled_from([True, True, False]),
+    ),
+    min_size=8,
+    max_size=20,
+)
+
 
 @settings(deadline=None)
-@given(
-    EVENTS,
-    st.lists(st.sampled_from(["round", "fill", "none"]), min_size=30, max_size=30),
-    st.sampled_from(["", "estimates", "isolated"]),
-)
-def test_it_decides_what_it_would_if_it_looked_at_all_jobs(
-    events: list[Event], modes: list[Mode | Literal["none"]], tells: str
-) -> None:
+@given(STEPS)
+def test_it_decides_what_it_would_if_it_looked_at_all_jobs(steps: list[Step]) -> None:
     world, known, places, unstarted = World(), KnownSnapshot(), KnownPlaces(), Unstarted()
     signatures, reserved = FillSignatures(), dict[Key, core.Allocation]()
-    for event, mode in zip(events, modes, strict=False):
+    for event, mode, tells, writes in steps:
         world.happens(event)
         state, moment = world.state(), Moment(world.now, ROUNDS, ROUNDS.at(world.now) + 1)
         result: PlanResult | None = None
@@ -53,6 +60,8 @@ def test_it_decides_what_it_would_if_it_looked_at_all_jobs(
         before = unstarted.since
         unstarted.note(state.jobs.values(), state.pods, AssumedBindings(), world.now)
         assert unstarted.since == _unstarted(before, without_rest(state), world.now)
+        if writes:
+            world.written(found.changes)
 
 
 def _planned(
