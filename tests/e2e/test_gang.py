@@ -6,7 +6,9 @@ import pytest
 
 import synergy_devcluster
 from support.on_cluster.jobs import logs, reaches, restricted_template, submit
+from synergy_api.names import LABEL_JOB
 from synergy_kube import KubeClient
+from synergy_kube.resources import SERVICES, TRAINING_JOBS
 
 pytestmark = pytest.mark.e2e
 
@@ -36,6 +38,16 @@ print(json.dumps(found))
 """
 
 
+async def somebody_has_spoilt_its_service(kube: KubeClient, namespace: str) -> None:
+    """The job's own Service, by which its workers would not find each other."""
+    job = await kube.get(TRAINING_JOBS, "pair", namespace)
+    owner = {"apiVersion": job["apiVersion"], "kind": "TrainingJob", "name": "pair", "controller": True}
+    metadata = {"name": "tj-pair", "ownerReferences": [{**owner, "uid": job["metadata"]["uid"]}]}
+    await kube.create(
+        SERVICES, {"metadata": metadata, "spec": {"clusterIP": "None", "selector": {LABEL_JOB: "pair"}}}, namespace
+    )
+
+
 @pytest.mark.timeout(180)
 async def test_two_workers_see_their_ranks_and_talk_by_name(
     kube: KubeClient, namespace: str, pools: None, devcluster: synergy_devcluster.Cluster
@@ -50,9 +62,14 @@ async def test_two_workers_see_their_ranks_and_talk_by_name(
         gpuTypes=["A100"],
         profile={"mode": "Skip"},
         template=restricted_template(["python3", "-c", SCRIPT]),
+        suspend=True,
     )
+    await somebody_has_spoilt_its_service(kube, namespace)
+    await kube.merge_patch(TRAINING_JOBS, "pair", {"spec": {"suspend": False}}, namespace)
     job = await reaches(kube, namespace, "pair", "Succeeded", "Failed", seconds=120)
     assert job["status"]["phase"] == "Succeeded", job["status"]
+    service = await kube.get(SERVICES, "tj-pair", namespace)
+    assert service["spec"]["publishNotReadyAddresses"], "the operator has mended it"
     run = job["status"]["service"]["run"]
     found = [json.loads(logs(devcluster, namespace, f"pair-{run}-{rank}")) for rank in (0, 1)]
     assert [item["RANK"] for item in found] == ["0", "1"]
