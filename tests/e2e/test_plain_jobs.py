@@ -32,10 +32,10 @@ def leave(*_):
     file.write_text(str(step))
     sys.exit(3)
 signal.signal(signal.SIGTERM, leave)
-while step < 500:
+while step < 1500:
     time.sleep(0.02)
     step += 1
-    print(f"step {step}/500", flush=True)
+    print(f"step {step}/1500", flush=True)
 """
 """A script with a checkpoint of its own: SIGTERM saves it, and ends with an exit code of its own."""
 
@@ -124,7 +124,7 @@ async def sigterm_and_grace_are_a_yield(kube: KubeClient, namespace: str) -> Non
         kube,
         namespace,
         "plain",
-        **spec("", steps=500, throughput=STEP, preemption="Signal", backoffLimit=0, template=with_checkpoints()),
+        **spec("", steps=1500, throughput=STEP, preemption="Signal", backoffLimit=0, template=with_checkpoints()),
     )
 
     async def progress() -> bool:
@@ -139,7 +139,7 @@ async def sigterm_and_grace_are_a_yield(kube: KubeClient, namespace: str) -> Non
     assert service["preemptions"] >= 1
     assert service.get("failures", 0) == 0
     assert service["run"] >= 2
-    assert job["status"]["progress"]["steps"] == 500
+    assert job["status"]["progress"]["steps"] == 1500
 
 
 @pytest.mark.timeout(600)
