@@ -48,8 +48,8 @@ class Memory:
         self._before: dict[str, JobInfo] = {}
 
     def begin(self, nodes: tuple[Node, ...], tolerance: float, rules: PackRules = NO_RULES) -> None:
-        """Begin a plan: what the last plan did not look at is forgotten. Where the nodes have changed, all but what
-        hangs on the jobs' matrices alone."""
+        """Begin a plan: what the last plan did not look at is forgotten. If the nodes have changed, only what follows
+        from the jobs' matrices is kept."""
         self._before, self._infos, self._kept = self._infos, {}, []
         if (nodes, tolerance) != (self._nodes, self._tolerance):
             self.pools = _pools(nodes)

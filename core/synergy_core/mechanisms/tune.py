@@ -64,7 +64,7 @@ def pack(selection: PoolSelection, mode: Mode) -> Packing:
 def _may_grow(
     packing: Packing, selection: PoolSelection, mode: Mode, grown: Container[QueueEntry]
 ) -> dict[QueueEntry, Vector]:
-    """Who may get more, and how much per GPU at the most. The jobs `grown` have it already.
+    """The most per GPU that each job may get, by job. Jobs in `grown` have it already and are left out.
 
     In fill mode that is what a job held before it was cut down: the room for a newcomer is made no larger than needed.
     """

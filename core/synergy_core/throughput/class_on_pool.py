@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ANY = 2**63 - 1
 """No bound."""
 _OF_THE_MATRIX: Final = ("speed", "best_steps_per_s")
-"""What hangs on no node at all."""
+"""Attributes that follow from the matrix alone, on whatever nodes."""
 
 
 class ClassOnPool:

@@ -60,7 +60,7 @@ class JobClass:
         self.on_other_pools()
 
     def on_other_pools(self) -> None:
-        """The nodes have changed: of the pools before nothing is used but what does not hang on the nodes."""
+        """The nodes have changed: of what is known on the earlier pools, keep what does not depend on the nodes."""
         self._before, self._terms = self._terms, {}
         self._best_speed: float | None = None
         self._fastest_types: tuple[str, ...] | None = None

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
+import click
 from prometheus_client.parser import text_string_to_metric_families
 
 from synergy_devcluster import Cluster
@@ -15,11 +16,12 @@ _NOT_THEIRS: Final = ("leases", "nodes")
 
 
 def written(cluster: Cluster) -> Mapping[str, float]:
-    """The writes so far by verb, resource and subresource. Raises CalledProcessError if the API server cannot be
-    asked."""
+    """The writes so far by verb, resource and subresource. Raises ClickException if the API server does not tell."""
     kubectl = [str(cluster.program("kubectl")), f"--kubeconfig={cluster.kubeconfig}"]
-    shown = subprocess.run([*kubectl, "get", "--raw", "/metrics"], capture_output=True, text=True, check=True).stdout
-    return writes_of(shown)
+    done = subprocess.run([*kubectl, "get", "--raw", "/metrics"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise click.ClickException(f"the API server does not tell its metrics: {done.stderr.strip()}")
+    return writes_of(done.stdout)
 
 
 def writes_of(exposition: str) -> Mapping[str, float]:

@@ -1,9 +1,15 @@
 """The pure parts of `kube-synergy bench e2e --stage starts`: requests counted, the report."""
 
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
-from synergy_cli.bench.e2e.requests import writes_of
+import click
+import pytest
+
+from synergy_cli.bench.e2e.requests import writes_of, written
 from synergy_cli.bench.e2e.table_of_stages import starts_text
+from synergy_devcluster import Cluster
 
 MACHINE = {"cores": 2, "cpu": "x", "memory_gib": 24.0, "kubernetes": "1.36.3", "python": "3.11.7"}
 
@@ -44,3 +50,12 @@ def test_of_the_api_server_s_requests_the_writes_count_without_heartbeats() -> N
     ]
     shown = "".join(f"apiserver_request_total{{{one}\n" for one in labels) + "another_total 4\n"
     assert writes_of(shown) == {"POST pods": 4.0, "POST pods/binding": 3.0}
+
+
+def test_an_api_server_that_does_not_tell_is_one_line(tmp_path: Path) -> None:
+    program = tmp_path / "kubectl"
+    program.write_text("#!/bin/sh\necho 'error: forbidden' >&2\nexit 1\n")
+    program.chmod(0o755)
+    cluster = cast(Cluster, SimpleNamespace(program=lambda name: tmp_path / name, kubeconfig=tmp_path / "config"))
+    with pytest.raises(click.ClickException, match="does not tell its metrics: error: forbidden"):
+        written(cluster)

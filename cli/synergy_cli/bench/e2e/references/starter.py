@@ -11,7 +11,6 @@ from synergy_cli.bench.e2e.load import GPUS_PER_NODE, some_at_a_time, training_j
 from synergy_kube import KubeClient
 from synergy_kube.resources import EVENTS, NODES, PODS, TRAINING_JOBS
 
-_EVENTS = ("Queued", "Starting", "Running")
 _OF_THE_PLAN = ("allocation", "queue")
 
 Json = dict[str, Any]

@@ -92,7 +92,7 @@ async def _measure(
     there, cpu, writes = run(), _cpu_seconds(product, running), await asyncio.to_thread(written, product.cluster)
     begun = time.perf_counter()
     await create()
-    # a job's phase follows its pod's, so it is asked too where a product decides on it
+    # a job's phase follows its pod's: where there are jobs, they have to say Running as well
     done = await seen.until(
         "all to run",
         lambda: run() == there + count and all(phase == "Running" for phase in seen.phases()),
