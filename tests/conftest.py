@@ -13,12 +13,15 @@ import synergy_devcluster
 from support.api_server.crds import apply_crds, known_to_controllers
 from support.on_cluster.namespaces import fresh_namespace
 from support.on_cluster.tenants import all_allowed
+from support.teardown import pytest_runtest_teardown
 from synergy_cli.product import install
 from synergy_devcluster import gpus
 from synergy_devcluster.programs.processes import wait_for
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES
+
+__all__ = ["pytest_runtest_teardown"]
 
 # CI checks a change against the same examples each time; everywhere else the search goes on, a little with each run and
 # for long with `make properties`. No example has a time limit: on a busy machine it would fail

@@ -7,7 +7,7 @@ import pytest
 
 from support.job.example import Example
 from support.job.harness import Harness, cpu_groups
-from support.job.process import free_port
+from support.job.process import free_port, kill_what_is_left
 
 
 @pytest.fixture
@@ -35,7 +35,4 @@ def example(tmp_path: Path) -> Iterator[Example]:
     }
     made = Example(tmp_path, environ)
     yield made
-    for process in made.running:
-        if process.stdout is not None and not process.stdout.closed:
-            process.kill()
-            process.communicate()
+    kill_what_is_left(made.running)

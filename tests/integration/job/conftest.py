@@ -7,7 +7,7 @@ import pytest
 
 from support.job.fixtures import authority, lease_server, token_file
 from support.job.lease_server import LeaseServer
-from support.job.process import Job, free_port
+from support.job.process import Job, free_port, kill_what_is_left
 
 __all__ = ["authority", "lease_server", "token_file"]
 
@@ -22,10 +22,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
     environ = {"SYNERGY_JOB": "mnist", "SYNERGY_NAMESPACE": "team", "SYNERGY_RUN": "1", "SYNERGY_STEPS": "40"}
     made = Job(SCRIPT, folder, environ)
     yield made
-    for process in made.running:
-        if process.stdout is not None and not process.stdout.closed:
-            process.kill()
-            process.communicate()
+    kill_what_is_left(made.running)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ class Example:
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            process_group=0,
         )
         self.running.append(process)
         return process

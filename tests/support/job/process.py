@@ -3,11 +3,12 @@
 import json
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,7 @@ class Job:
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            process_group=0,
         )
         self.running.append(process)
         return process
@@ -90,3 +92,14 @@ def wait_until(condition: Callable[[], bool], what: str, patience_s: float = 30)
     while not condition():
         assert time.monotonic() < deadline, f"never happened: {what}"
         time.sleep(0.01)
+
+
+def kill_what_is_left(started: Iterable[subprocess.Popen[str]]) -> None:
+    """Kill those that nobody has waited for, with all that they started: a child that is left would keep the output
+    open, and whoever reads it would wait for ever. Each leads a process group of its own."""
+    for process in started:
+        read = process.stdout is None or process.stdout.closed
+        if process.poll() is None or not read:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate(timeout=30)

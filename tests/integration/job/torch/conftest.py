@@ -8,7 +8,7 @@ import pytest
 from support.job import debian_torch
 from support.job.example import Example
 from support.job.lease_server import LeaseServer
-from support.job.process import free_port
+from support.job.process import free_port, kill_what_is_left
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,4 @@ def example(tmp_path: Path, lease_server: LeaseServer, token_file: Path) -> Iter
     }
     made = Example(tmp_path, environ, str(debian_torch.PYTHON))
     yield made
-    for process in made.running:
-        if process.stdout is not None and not process.stdout.closed:
-            process.kill()
-            process.communicate()
+    kill_what_is_left(made.running)

@@ -32,6 +32,7 @@ def reported(example: Example, lease_server: LeaseServer, folder: Path, model: s
             [example.python, str(script)],
             env={**os.environ, **example.environ, "WORLD_SIZE": "2", "RANK": str(rank), "SYNERGY_STEPS": "150",
                  "SYNERGY_TERMINATION_LOG": str(folder / f"end-{rank}")},
+            process_group=0,
         )
         for rank in range(2)
     ]  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 
 from support.job import debian_torch, newer_torch
 from support.job.lease_server import LeaseServer, go_on, leave_in
-from support.job.process import free_port
+from support.job.process import free_port, kill_what_is_left
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -47,6 +47,7 @@ class Gang:
                     text=True,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
+                    process_group=0,
                 )
             )
         self.running += started
@@ -84,10 +85,7 @@ def gang(tmp_path: Path, lease_server: LeaseServer, token_file: Path) -> Iterato
     }
     made = Gang(tmp_path, environ)
     yield made
-    for process in made.running:
-        if process.stdout is not None and not process.stdout.closed:
-            process.kill()
-            process.communicate()
+    kill_what_is_left(made.running)
 
 
 def losses(output: str) -> dict[int, str]:
