@@ -254,10 +254,10 @@ demo-kind-test: setup prerequisites
 
 test-long: properties storm recorder worker-clusters chaos chaos-outage fidelity shared-day e2e-long test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
-# what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
-# which measure jobs, have the machine to themselves
+# what waits for a cluster leaves the other core to what computes, and the longest comes first; output comes suite by
+# suite. The end-to-end tests, which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target unit performance-small integration-product integration-processes integration-devcluster test-docker chaos-short
+	$(MAKE) --jobs=2 --output-sync=target integration-product unit performance-small integration-processes integration-devcluster test-docker chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

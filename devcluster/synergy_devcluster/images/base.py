@@ -1,8 +1,10 @@
 """The base of every image built here: Debian with Python and CA certificates, made once by debootstrap."""
 
 import hashlib
+import json
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +44,15 @@ class Buildah:
         """Return the id of the image of this name, or None when the store has none."""
         listing = self.run(["images", "--no-trunc", "--format={{.Name}}:{{.Tag}} {{.ID}}"])
         return dict(line.split(" ", 1) for line in listing.splitlines()).get(tag)
+
+    def forget_untagged(self, keep: int) -> None:
+        """Remove images that have no name, with the layers that only they have, but for the newest `keep`: the first
+        stages of builds, which the next build starts from, and what had a name until it was built anew."""
+        untagged = [one for one in json.loads(self.run(["images", "--json"]) or "[]") if not one["names"]]
+        untagged.sort(key=lambda one: int(one["created"]))
+        for old in untagged[: max(0, len(untagged) - keep)]:
+            with suppress(DevclusterError):  # another image may start from it
+                self.run(["rmi", old["id"]], timeout_s=300)
 
 
 def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:

@@ -21,6 +21,8 @@ from synergy_devcluster.steps import Report, silent
 
 _KEPT_S = 3600.0
 _KEPT = 3
+_UNTAGGED_KEPT = 40
+"""A build of all images leaves about a dozen."""
 _TAG = re.compile(r"localhost/[a-z0-9]([a-z0-9._/-]*[a-z0-9])?:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
@@ -69,6 +71,7 @@ def build_image(
             _buildah_build(dockerfile, context, tag, arguments, store)
             _forget_unused(places.images, name)
             _export(tag, archive, store)
+            store.forget_untagged(_UNTAGGED_KEPT)
         archive.touch()
     return archive
 

@@ -84,6 +84,21 @@ def test_an_image_is_built_once_and_again_only_when_an_input_changes(context: Pa
     assert [archive.exists() for archive in older] == [False, False, True], "not asked for in an hour"
 
 
+def test_the_store_does_not_grow_with_each_build(context: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "_UNTAGGED_KEPT", 2)
+    child = context / "Child"
+    child.write_text("FROM localhost/parent:1\nCOPY notes /notes\n")
+    store = images.Buildah(paths.images / "store")
+    for number in range(5):
+        (context / "data" / "a").write_text(f"version {number}")
+        images.build_image(context / "Dockerfile", context, "localhost/parent:1", paths=paths)
+        if number == 0:
+            images.build_image(child, context, "localhost/child:1", paths=paths)
+    left = store.run(["images", "--format={{.Name}}:{{.Tag}}"]).split()
+    assert sorted(left) == ["<none>:<none>", "<none>:<none>", "localhost/child:1", "localhost/parent:1"]
+    assert images.build_image(child, context, "localhost/child:1", paths=paths).exists()
+
+
 def test_an_image_starts_from_another_that_was_built_here(context: Path, paths: Paths) -> None:
     images.build_image(context / "Dockerfile", context, "localhost/parent:1", paths=paths)
     child = context / "Child"

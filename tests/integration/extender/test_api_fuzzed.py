@@ -26,7 +26,6 @@ pytestmark = pytest.mark.integration
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 THOROUGH = settings(
     max_examples=15,  # of each operation and kind of input
-    deadline=None,
     database=None,
     derandomize=True,
     phases=[Phase.generate],

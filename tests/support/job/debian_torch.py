@@ -9,7 +9,13 @@ from support.needed import lacks
 
 PYTHON = Path("/usr/bin/python3")
 LIBRARY = Path(__file__).parents[3] / "job"
-ENVIRON = {"PYTHONPATH": str(LIBRARY), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRON = {
+    "PYTHONPATH": str(LIBRARY),
+    "OMP_NUM_THREADS": "1",
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONFAULTHANDLER": "1",
+}
 """What a script needs to find the library, and to compute as in the examples' image."""
 
 

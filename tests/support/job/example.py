@@ -35,5 +35,5 @@ class Example:
         return self.end(self.start(script, *options, **environ))
 
     def end(self, process: subprocess.Popen[str]) -> tuple[int, str]:
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=150)
         return process.returncode, output

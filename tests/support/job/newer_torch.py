@@ -19,7 +19,6 @@ ENVIRON = {
     "PYTHONHOME": str(ROOT / "usr"),
     "USE_LIBUV": "0",
     "PYTHONWARNINGS": "ignore",
-    "PYTHONFAULTHANDLER": "1",
 }
 """Debian builds PyTorch without libuv."""
 

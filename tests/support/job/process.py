@@ -42,7 +42,11 @@ class Job:
 
     def start(self, *arguments: str, rank: int = 0, **environ: str) -> subprocess.Popen[str]:
         """One process of a run; its termination message goes to a file of its rank."""
-        own = {"RANK": str(rank), "SYNERGY_TERMINATION_LOG": str(self.folder / f"termination-{rank}")}
+        own = {
+            "RANK": str(rank),
+            "PYTHONFAULTHANDLER": "1",
+            "SYNERGY_TERMINATION_LOG": str(self.folder / f"termination-{rank}"),
+        }
         process = subprocess.Popen(
             [sys.executable, str(self.script), "--folder", str(self.folder), *arguments],
             env={**os.environ, **self.environ, **own, **environ},
@@ -58,7 +62,7 @@ class Job:
         """A whole run of one process: exit code and output."""
         return self.end(self.start(*arguments, rank=0, **environ))
 
-    def end(self, process: subprocess.Popen[str], timeout: float = 60) -> tuple[int, str]:
+    def end(self, process: subprocess.Popen[str], timeout: float = 150) -> tuple[int, str]:
         """Wait for a process: exit code and output."""
         output, _ = process.communicate(timeout=timeout)
         return process.returncode, output
@@ -95,11 +99,15 @@ def wait_until(condition: Callable[[], bool], what: str, patience_s: float = 30)
 
 
 def kill_what_is_left(started: Iterable[subprocess.Popen[str]]) -> None:
-    """Kill those that nobody has waited for, with all that they started: a child that is left would keep the output
-    open, and whoever reads it would wait for ever. Each leads a process group of its own."""
+    """Kill those that nobody has waited for, with all that they started, and print what they said: where they hang is
+    the end of it. A child that is left would keep the output open, and whoever reads it would wait for ever; so each
+    leads a process group of its own."""
     for process in started:
         read = process.stdout is None or process.stdout.closed
         if process.poll() is None or not read:
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                process.send_signal(signal.SIGABRT)  # Python prints the stack of each thread
+                process.wait(5)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=30)
+            sys.stdout.write(process.communicate(timeout=30)[0] or "")

@@ -64,7 +64,7 @@ def test_a_second_look_changes_nothing() -> None:
     assert renew(FIRST, NOW + DAY, LIFETIMES, WANTED) == FIRST
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(pauses=st.lists(st.integers(1, 3), min_size=110, max_size=130))
 def test_through_years_everybody_who_is_not_too_old_accepts_the_certificates(pauses: list[int]) -> None:
     """Looks at days of a certificate's last third at the latest. A worker trusts what was trusted when it was made, up

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_clusters.choice import Prospect, soonest, worth_moving
@@ -11,7 +11,6 @@ TIMES = st.one_of(st.sampled_from([0.0, 5.0, inf]), st.floats(0, 1e9))
 PROSPECTS = st.lists(st.builds(Prospect, TIMES, TIMES, st.sampled_from("abcdef")), unique_by=lambda one: one.cluster)
 
 
-@settings(deadline=None)
 @given(PROSPECTS, st.randoms())
 def test_the_soonest_start_wins_in_whatever_order_clusters_are_asked(prospects: list[Prospect], random: object) -> None:
     best = soonest(prospects)
@@ -30,7 +29,6 @@ def test_of_equal_starts_the_sooner_end_wins() -> None:
     assert soonest([Prospect(0, 90, "a"), Prospect(0, 60, "b")]) == Prospect(0, 60, "b")
 
 
-@settings(deadline=None)
 @given(PROSPECTS, PROSPECTS)
 def test_a_move_always_gains(one: list[Prospect], other: list[Prospect]) -> None:
     present, best = soonest(one), soonest(other)

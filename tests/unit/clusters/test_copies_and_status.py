@@ -115,7 +115,7 @@ def merged(before: Any, patch: Any) -> Any:
     return result
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(OBJECTS, OBJECTS)
 def test_the_patch_of_a_spec_makes_the_one_from_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
     assert merged(before, difference(before, after)) == after

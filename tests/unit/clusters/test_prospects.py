@@ -98,7 +98,7 @@ def test_jobs_for_which_no_time_is_left_are_not_reached() -> None:
     assert not placed["b"].reached
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.permutations(["a", "b", "c"]))
 def test_the_choice_does_not_depend_on_the_order_of_clusters(lengths: list[int], order: list[str]) -> None:
     made = {name: cluster(running(100 * lengths[i % len(lengths)])) for i, name in enumerate("abc")}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_api.parts.relations.clusters import ClusterOffer
@@ -223,7 +223,6 @@ EVENTS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(EVENTS, max_size=80))
 def test_no_sequence_of_events_starts_a_job_twice(events: list[tuple[Any, ...]]) -> None:
     """Controllers act on what they read up to three events ago, so two of them may act on the same state; clusters
@@ -246,7 +245,6 @@ def test_no_sequence_of_events_starts_a_job_twice(events: list[tuple[Any, ...]])
         assert not may or world.job.offer.fixed
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(

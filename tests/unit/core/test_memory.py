@@ -22,7 +22,7 @@ def _carried_out(jobs: tuple[Job, ...], result: Plan) -> tuple[Job, ...]:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(snapshots(), configs, st.data())
 def test_what_was_planned_before_changes_nothing(snapshot: Snapshot, config: PlanConfig, data: st.DataObject) -> None:
     memory = Memory()

@@ -111,7 +111,7 @@ def _config(rng: random.Random, policy: str, mechanism: Any) -> PlanConfig:
     return rng.choice((plain, config))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(POLICIES)), st.sampled_from(MECHANISMS))
 def test_rounds_in_a_row_are_planned_as_if_each_were_the_first(seed: int, policy: str, mechanism: str) -> None:
     rng = random.Random(seed)

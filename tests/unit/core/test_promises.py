@@ -16,7 +16,7 @@ from synergy_core.model.snapshot import Job, Node, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.rounds.time_shares import NAMES as SHARE_TIME
 
-often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 @often

@@ -65,7 +65,7 @@ fills = st.builds(
 
 
 @given(clusters(), fills)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_only_lower_classes_give_way_and_nobody_else_loses_anything(snapshot: Snapshot, config: PlanConfig) -> None:
     jobs = {one.name: one for one in snapshot.jobs}
     calm = replace(snapshot, jobs=tuple(replace(one, urgent=False) for one in snapshot.jobs))
@@ -92,7 +92,7 @@ def test_only_lower_classes_give_way_and_nobody_else_loses_anything(snapshot: Sn
 
 
 @given(clusters(), fills)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_room_is_found_exactly_where_there_is_some_and_no_job_gives_way_in_vain(
     snapshot: Snapshot, config: PlanConfig
 ) -> None:
@@ -123,7 +123,7 @@ def test_room_is_found_exactly_where_there_is_some_and_no_job_gives_way_in_vain(
 
 
 @given(clusters(), fills, st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_order_of_jobs_does_not_matter(snapshot: Snapshot, config: PlanConfig, seed: int) -> None:
     jobs = list(snapshot.jobs)
     Random(seed).shuffle(jobs)

@@ -80,7 +80,7 @@ def history(store: Store) -> Json:
     }
 
 
-FEW = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 LIVES = st.integers(0, 2**32)
 BATCHES = st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=30)
 """How many events a batch has, and whether the recorder is killed before it has written them."""

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_devcluster.errors import BadInputError
@@ -58,7 +58,6 @@ def test_what_must_be_included_is() -> None:
     assert gpus("packed").preferred(free, [f"{D}::1"], 2) == [f"{D}::1", f"{D}::0"]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 6), st.lists(st.integers(0, 23), unique=True, max_size=20), st.integers(0, 8))
 def test_it_chooses_that_many_different_free_devices(replicas: int, taken: list[int], size: int) -> None:
     for preference in ("packed", "distributed"):

@@ -121,9 +121,7 @@ class Trade(RuleBasedStateMachine):
         assert self.cluster.over_allocated() == NOTHING
 
 
-Trade.TestCase.settings = settings(
-    max_examples=10, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
-)
+Trade.TestCase.settings = settings(max_examples=10, stateful_step_count=15, suppress_health_check=list(HealthCheck))
 TestTrade = Trade.TestCase
 
 
@@ -161,7 +159,7 @@ def two_jobs() -> Cluster:
 TURNS = ("operator a", "operator b", "kubelet a", "kubelet b", "fill")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(turns=st.lists(st.sampled_from(TURNS), min_size=8, max_size=20), in_use=st.booleans())
 def test_what_one_gives_the_other_takes_once_it_is_there(turns: list[str], in_use: bool) -> None:
     """In whatever order they look; the memory may be in use at first."""

@@ -68,4 +68,4 @@ def test_the_processes_of_a_pod_have_one_cache(pod: str) -> None:
         ] * 3
     finally:
         for rank in ranks:
-            rank.communicate(timeout=30)
+            rank.communicate(timeout=120)

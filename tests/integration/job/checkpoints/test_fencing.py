@@ -49,7 +49,7 @@ def test_two_runs_that_write_at_once_leave_the_newer_ones_checkpoint_whole(tmp_p
     path = tmp_path / "model"
     old = started(path, 1, 30.0)
     new = started(path, 2, 1.0)
-    assert old.communicate(timeout=30)[0] == "fenced\n"
-    assert new.communicate(timeout=30)[0] == ""
+    assert old.communicate(timeout=120)[0] == "fenced\n"
+    assert new.communicate(timeout=120)[0] == ""
     with run(3):
         assert Checkpoint(path).read() == [2] * 300_000

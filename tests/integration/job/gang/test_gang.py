@@ -1,5 +1,6 @@
 """Jobs of several processes: all leave after the same step, and nobody is left hanging."""
 
+import itertools
 import json
 import os
 import random
@@ -46,27 +47,34 @@ def test_all_leave_after_the_same_step_at_their_own_pace(
     """Nothing in the script keeps the processes together; the steps of each take their own random time."""
     lease_server.answer = lambda report: leave_in(0.3) if report["step"] >= 4 else go_on()
     processes = [
-        leased_gang.start("--step-ms", str(slow[rank]), "--jitter-ms", str(slow[rank] * 2), rank=rank) for rank in RANKS
+        leased_gang.start(
+            "--step-ms", str(slow[rank]), "--jitter-ms", str(slow[rank] * 2), rank=rank, SYNERGY_STEPS="600"
+        )
+        for rank in RANKS
     ]
     assert end(leased_gang, processes) == [75, 75, 75]
     steps = [leased_gang.termination(rank)["step"] for rank in RANKS]
     assert len(set(steps)) == 1
     assert [len(leased_gang.bodies(rank)) for rank in RANKS] == steps
-    assert 4 < steps[0] < 60
+    assert 4 < steps[0] < 600
     assert len(leased_gang.trained()) == steps[0]
 
 
 def test_a_gang_makes_exactly_its_steps_over_many_runs(leased_gang: Job, lease_server: LeaseServer) -> None:
-    # a run of 30 steps takes three times as long: one run or two are never enough for all 60
-    lease_server.answer = lambda report: leave_in(random.uniform(0, 0.1))
-    for run in range(1, 40):
-        processes = start(leased_gang, "--shared", "--step-ms", "5", "--jitter-ms", "10", SYNERGY_RUN=str(run))
+    for run in itertools.count(1):
+        done = len(leased_gang.bodies(0)) if run > 1 else 0
+        leaves_soon_after(lease_server, done + random.randint(1, 20))
+        processes = start(leased_gang, "--shared", "--step-ms", "10", "--jitter-ms", "10", SYNERGY_RUN=str(run))
         codes = end(leased_gang, processes)
         assert codes in ([75] * 3, [0] * 3)
         if codes == [0] * 3:
             break
-    assert run > 2
+    assert run > 1
     assert [leased_gang.bodies(rank) for rank in RANKS] == [list(range(1, 61))] * 3
+
+
+def leaves_soon_after(server: LeaseServer, step: int) -> None:
+    server.answer = lambda report: leave_in(random.uniform(0, 0.1)) if report["step"] >= step else go_on(0.02)
 
 
 def test_no_rank_is_more_than_two_steps_ahead(gang: Job) -> None:
@@ -131,7 +139,7 @@ def test_a_killed_rank_fails_the_others(gang: Job, lost: int) -> None:
         code, output = gang.end(processes[rank])
         assert code == 1
         assert f"PeerLostError: rank {lost} of mnist was lost" in output
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60
 
 
 def test_a_killed_rank_is_noticed_though_its_loaders_live_on(gang: Job) -> None:
@@ -141,7 +149,7 @@ def test_a_killed_rank_is_noticed_though_its_loaders_live_on(gang: Job) -> None:
     processes[1].kill()
     try:
         for rank in (0, 2):
-            processes[rank].wait(10)
+            processes[rank].wait(60)
             assert processes[rank].returncode == 1
         os.kill(helper, 0)
     finally:
@@ -153,7 +161,7 @@ def test_a_rank_that_waits_for_a_dead_peer_is_woken(gang: Job) -> None:
     processes = [gang.start("--impatient", *(["--hang-at", "6"] if rank == 0 else []), rank=rank) for rank in RANKS]
     gang.wait_for_body(6, 1)
     processes[1].kill()
-    code, output = gang.end(processes[0], timeout=20)
+    code, output = gang.end(processes[0])
     assert code == 1
     assert "PeerLostError: rank 1 of mnist was lost" in output
     assert (gang.folder / "finally-0").exists()
@@ -166,7 +174,7 @@ def test_a_rank_that_cannot_be_woken_is_ended(gang: Job) -> None:
     processes = [gang.start(*(deaf if rank == 2 else []), rank=rank) for rank in RANKS]
     gang.wait_for_body(6, 1)
     processes[1].kill()
-    code, output = gang.end(processes[2], timeout=20)
+    code, output = gang.end(processes[2])
     assert code == 1
     assert "rank 1 of mnist was lost" in output
     assert "the running step does not end: exiting" in output

@@ -16,7 +16,7 @@ from support.job import debian_torch, newer_torch
 from support.job.lease_server import LeaseServer, go_on, leave_in
 from support.job.process import free_port, kill_what_is_left
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 
 SCRIPT = Path(__file__).parent / "sharded_training.py"
 STEPS = 90

@@ -8,9 +8,13 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support.job.example import EXAMPLES, Example
 from support.job.lease_server import LeaseServer, go_on, leave_in
 from support.job.process import free_port
+
+pytestmark = pytest.mark.timeout(900)
 
 SCRIPT = "torch_training.py"
 OPTIONS = ("--log-every", "1", "--save-every", "10", "--step-ms", "4", "--steps", "240")

@@ -19,7 +19,7 @@ from synergy_core.plan import plan
 from synergy_core.policies.rounds.time_shares import WITH_PAIRS
 from synergy_core.selection.scheduling_queue import JobIndex
 
-some = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+some = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 
 _mechanisms = st.sampled_from(("proportional", "tune", "greedy"))
 configs = st.one_of(

@@ -259,7 +259,7 @@ configs = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(clusters(), configs)
 def test_what_is_asked_for_is_within_all_bounds(snapshot: Snapshot, config: PlanConfig) -> None:
     result = plan(snapshot, config)
@@ -286,7 +286,7 @@ def test_what_is_asked_for_is_within_all_bounds(snapshot: Snapshot, config: Plan
         assert price <= config.max_price_per_hour + 1e-6
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(clusters(), configs)
 def test_what_is_asked_for_comes_and_is_used_and_nothing_is_asked_for_twice(
     snapshot: Snapshot, config: PlanConfig

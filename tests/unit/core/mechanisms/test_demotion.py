@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planner.planning import holding, job, node, places, planned
@@ -34,7 +34,6 @@ def packings(draw: st.DrawFn) -> Packing:
     return packing
 
 
-@settings(deadline=None)
 @given(packings(), st.sampled_from((((0, 1),), ((0, 1), (1, 1)))), amounts)
 def test_it_makes_the_room_that_is_asked_for_or_changes_nothing(packing: Packing, assignments, per_gpu) -> None:
     free, assigned = packing.free.copy(), dict(packing.assigned)
@@ -51,7 +50,6 @@ def test_it_makes_the_room_that_is_asked_for_or_changes_nothing(packing: Packing
         assert packing.assigned == assigned
 
 
-@settings(deadline=None)
 @given(packings(), st.sampled_from((((0, 1),), ((0, 1), (1, 1)))), amounts)
 def test_it_can_be_undone(packing: Packing, assignments, per_gpu) -> None:
     free, assigned, mark = packing.free.copy(), dict(packing.assigned), packing.mark()

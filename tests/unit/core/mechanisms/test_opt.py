@@ -184,7 +184,7 @@ def test_running_jobs_stay_and_what_they_have_is_dealt_out_anew() -> None:
     assert (result.preempted, result.resized) == ((), ("old",))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(snapshots(disturbed=True), configs_of(["opt"]), st.randoms(use_true_random=False))
 def test_a_plan_keeps_every_promise_and_is_the_same_for_the_same_input(
     snapshot: Snapshot, config: PlanConfig, rng: random.Random

@@ -66,7 +66,7 @@ def _generally(snapshot: Snapshot, config: PlanConfig, memory: Memory) -> Plan:
         return plan(snapshot, config, memory)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(_nodes(), _jobs("a"), _CONFIGS, st.data())
 def test_counting_finds_the_same_plans(
     nodes: tuple[Node, ...], queue: tuple[Job, ...], config: PlanConfig, data: st.DataObject

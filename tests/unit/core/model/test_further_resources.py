@@ -33,7 +33,7 @@ def _storage(result, name: str) -> int:
     return sum(w.further["storage"] for a in result.allocations if a.job == name for w in a.workers)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles(2), st.data(), st.sampled_from(((), FURTHER[:1], FURTHER[1:], FURTHER)))
 def test_speed_agrees_with_interpolation_by_another_road(profile: Profile, data: st.DataObject, names) -> None:
     amounts = [data.draw(st.integers(1, 60000)), data.draw(st.integers(1, 400 * GIB))]

@@ -39,7 +39,7 @@ RUNNING = {
     "gpu_type": "V100",
     "workers": [{"node": "n1", "gpus": 4, "cpu_millis": 12000, "memory_bytes": 1}],
 }
-quick = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 
 
 def test_a_snapshot_is_written_as_it_was_read() -> None:

@@ -19,7 +19,7 @@ from synergy_core.partitions.by_parts import plan_by_parts
 from synergy_core.partitions.shared import MECHANISMS, POLICIES, indivisible
 from synergy_core.plan import plan
 
-often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(suppress_health_check=[HealthCheck.too_slow])
 configs = configs_of(
     MECHANISMS,
     POLICIES,

@@ -47,7 +47,7 @@ def _config(policy: str, *, across: bool = False) -> PlanConfig:
 
 
 @given(crowds(), st.sampled_from(PREEMPTING), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_job_of_a_tenant_waits_while_one_of_a_lower_class_runs(
     snapshot: Snapshot, policy: str, across: bool
 ) -> None:
@@ -59,7 +59,7 @@ def test_no_job_of_a_tenant_waits_while_one_of_a_lower_class_runs(
 
 
 @given(crowds(), st.sampled_from(PREEMPTING))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_classes_of_one_tenant_change_nothing_for_the_other(snapshot: Snapshot, policy: str) -> None:
     plain = replace(snapshot, jobs=tuple(replace(one, priority=0) for one in snapshot.jobs))
     before, after = ({one.job for one in plan(each, _config(policy)).allocations} for each in (plain, snapshot))

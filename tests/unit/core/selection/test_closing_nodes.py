@@ -17,7 +17,7 @@ from synergy_core.model.snapshot import FieldError, Job, Node, Snapshot
 from synergy_core.model.snapshot_format import parse_snapshot, snapshot_document
 from synergy_core.plan import plan
 
-often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+often = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 ROUND_S = 300.0
 
 

@@ -181,7 +181,7 @@ def _streams() -> st.SearchStrategy[list[tuple[int, float, float, bool, bool]]]:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     sizes=st.lists(st.sampled_from((2, 4, 8)), min_size=1, max_size=3),
     part=st.sampled_from((0.5, 1.0)),

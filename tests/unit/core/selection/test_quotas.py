@@ -24,7 +24,7 @@ from synergy_core.selection.job_info import JobInfo
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import QuotaLedger, Quotas, fewest_pods
 
-often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+often = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 LAS = PlanConfig(policy="las", mechanism="tune")
 
 

@@ -40,7 +40,7 @@ def _all_known(memory: Memory, nodes: tuple[Node, ...], jobs: tuple[Job, ...]) -
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_class_knows_the_same_on_changed_nodes_as_on_new_ones(data: st.DataObject) -> None:
     first = data.draw(snapshots.nodes())

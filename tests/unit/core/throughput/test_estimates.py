@@ -191,7 +191,7 @@ def test_what_a_limit_on_threads_takes_is_not_taken_again_in_each_plan() -> None
     assert held.proportional_steps_per_s == pytest.approx(10.0)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(snapshots(), configs)
 def test_who_names_no_type_without_a_matrix_is_planned_as_without_estimates(
     snapshot: Snapshot, config: PlanConfig
@@ -201,7 +201,7 @@ def test_who_names_no_type_without_a_matrix_is_planned_as_without_estimates(
     assert plan(snapshot, config) == plan(snapshot, replace(config, estimate="none"))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(snapshots(), configs)
 def test_every_estimate_is_of_a_type_that_the_job_names_and_has_no_matrix_for(
     snapshot: Snapshot, config: PlanConfig

@@ -47,7 +47,7 @@ def _known(
     return Known(name, gpus, found, model, batch)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     jobs=st.lists(_sizes, min_size=1, max_size=8),
     types=st.tuples(_sizes, _sizes, _sizes),
@@ -171,7 +171,7 @@ def test_a_job_that_asks_is_no_reference_for_what_it_asks_of() -> None:
     assert estimated(asking, {"x": ["V100"], "y": ["V100"]}) == {}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.data())
 def test_the_order_of_the_jobs_does_not_matter_and_speeds_are_positive(data: st.DataObject) -> None:
     def job(name: str) -> Known:

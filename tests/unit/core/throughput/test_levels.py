@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planner.planning import GIB, job, node
@@ -128,7 +128,6 @@ def _shared(names: list[tuple[str, ...]], deepest: int) -> int:
 names_of = st.sampled_from(((), ("a",), ("a", "x"), ("a", "y"), ("b", "x")))
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 3), names_of), min_size=2, max_size=5),
     st.integers(2, 6),

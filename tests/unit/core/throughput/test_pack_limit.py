@@ -123,7 +123,7 @@ class TestAppendixD:
     def test_without_room_there_is_no_placement(self) -> None:
         assert least_load(3, (1, 1), (1, 1), (0, 0)) is None
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(st.lists(st.integers(0, 4), min_size=2, max_size=4), st.sampled_from((2, 4)), st.integers(1, 9))
     def test_packing_loads_no_link_where_one_node_has_room_and_is_never_better(
         self, free: list[int], need: int, largest: int

@@ -112,7 +112,7 @@ _NEARLY_FULL = Snapshot(
 """A byte of memory for each free GPU is little, and enough."""
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 @given(snapshots(), configs)
 @example(_NEARLY_FULL, PlanConfig(policy="allox", mechanism="drf-tune", pack_limit=0.3))
 def test_no_newcomer_that_is_to_lie_close_lies_on_more_nodes_than_it_must(

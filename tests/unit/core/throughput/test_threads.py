@@ -222,7 +222,7 @@ def mixed(draw: st.DrawFn) -> Snapshot:
     return Snapshot(nodes=tuple(nodes), jobs=tuple(jobs))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(mixed(), st.sampled_from(("none", "auto", "thesis")))
 def test_who_does_not_share_blocks_a_shared_gpu_only_where_no_other_is_idle(snapshot: Snapshot, mode: str) -> None:
     config = PlanConfig(policy="fifo", mechanism="proportional", colocation=mode)  # type: ignore[arg-type]

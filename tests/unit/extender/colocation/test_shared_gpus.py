@@ -331,7 +331,7 @@ def test_the_next_run_of_a_wrongly_paired_job_counts_it() -> None:
     assert (granted.run, granted.shared_gpu.asked, granted.shared_gpu.wrong_runs) == (2, ["team/b"], 1)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.permutations([(name, partner) for name, partner in ("ab", "ba", "cd", "dc", "ef", "fe")]), st.integers(1, 2))
 def test_whoever_comes_first_the_plugin_gives_partners_one_gpu(order: list[tuple[str, str]], wholes: int) -> None:
     """The order that decisions make, with a plugin that packs: pairs and whole-GPU jobs come to their own GPUs."""

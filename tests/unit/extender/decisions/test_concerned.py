@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Literal
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.extender.cluster import NOW, allocation, cluster, job, node_object, share, worker
@@ -40,7 +40,6 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(STEPS)
 def test_it_decides_what_it_would_if_it_looked_at_all_jobs(steps: list[Step]) -> None:
     world, known, places, unstarted = World(), KnownSnapshot(), KnownPlaces(), Unstarted()

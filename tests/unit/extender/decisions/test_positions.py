@@ -42,7 +42,7 @@ class Waiting:
         return queue.position
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 60), _MOVES)
 def test_whatever_moves_the_first_ten_know_their_place_and_the_others_a_near_one(
     count: int, moves: list[tuple[str, float, float]]

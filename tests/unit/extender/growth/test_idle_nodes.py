@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.extender.cluster import NOW, allocation, cluster, foreign, job, node_object, share, worker
@@ -89,7 +89,6 @@ def test_marks_are_applied_as_labels_and_annotations() -> None:
     assert facts_of_node(kept) == facts_of_node(node("n")), "no plan depends on them"
 
 
-@settings(deadline=None)
 @given(
     st.sets(st.sampled_from(("n1", "n2", "n3"))),
     st.lists(st.integers(-10, 300), min_size=3, max_size=3),

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.extender.cluster import GI, NOW, cluster, job, node_object
@@ -261,7 +261,6 @@ def test_the_objects_that_ask_have_one_pod_for_each_node() -> None:
     assert len(request_name("x" * 253, NOW)) <= 253
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(0, 50)), max_size=5),
     st.lists(st.integers(-10, 60), max_size=8),

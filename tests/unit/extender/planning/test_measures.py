@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from prometheus_client import generate_latest
 
 from support.extender.cluster import NOW, allocation, cluster, foreign, job, node_object, share, team_of
@@ -146,7 +146,6 @@ def test_the_first_training_run_tells_how_long_the_job_waited() -> None:
     assert sample(metrics, "first_start_wait_seconds_count") == 1
 
 
-@settings(deadline=None)
 @given(EVENTS)
 def test_gauges_with_what_is_known_are_those_without(events: list[Event]) -> None:
     world, known, kept = World(), KnownFacts(), Metrics()

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.extender.cluster import GI, NOW, allocation, cluster, job, node_object, share, worker
@@ -22,7 +22,6 @@ from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot
 from synergy_extender.snapshot.times import Times, differ_in_times_only, snapshot_at, times_of, with_times
 
 
-@settings(deadline=None)
 @given(EVENTS, st.sampled_from(["round", "fill"]))
 def test_a_snapshot_equals_one_that_is_built_anew_whatever_happened(events: list[Event], mode: Mode) -> None:
     world, known = World(), KnownSnapshot()

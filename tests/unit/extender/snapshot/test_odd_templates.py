@@ -13,7 +13,7 @@ from synergy_extender.snapshot.snapshot import build_snapshot
 
 
 @given(odd_templates())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_template_keeps_another_job_from_its_place(template: dict[str, Any]) -> None:
     odd = job_object("odd", spec={"template": template})
     node = node_object("n1", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_job import Checkpoint, CheckpointError, FencedError, atomic_file, newest_checkpoint
@@ -101,7 +101,6 @@ class Power(BaseException):
     """The machine goes off."""
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 18)), min_size=1, max_size=6))
 def test_a_crash_at_any_operation_loses_nothing_that_was_written(
     tmp_path_factory: pytest.TempPathFactory, crashes: list[tuple[int, int]]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.operator.objects import node
@@ -54,7 +54,6 @@ async def test_a_key_that_waits_in_passing_comes_to_the_others_once_it_is_added(
     await _stop(task)
 
 
-@settings(deadline=None)
 @given(_STEPS, st.integers(1, 3))
 def test_each_key_is_worked_on_after_it_was_added_last_and_nothing_is_left(
     steps: list[tuple[str, str]], workers: int
@@ -107,7 +106,6 @@ async def test_the_first_pass_begins_at_once_and_the_next_after_a_time_for_each_
     assert len(added) == 20, "asked twice, it passes once"
 
 
-@settings(deadline=None)
 @given(_NODES, _NODES, st.integers(1, 4))
 def test_what_a_view_of_the_cluster_knows_is_as_computed_anew(
     before: list[tuple[int, str, int, bool, bool]], after: list[tuple[int, str, int, bool, bool]], size: int

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.operator.job_life import Life
@@ -48,7 +48,6 @@ def _drawn(name: str, uid: str, version: int, seed: int) -> Json:
     return _item(name=name, uid=uid, resourceVersion=str(version), status=status)
 
 
-@settings(deadline=None)
 @given(_EVENTS, st.integers(1, 3))
 def test_whatever_happens_it_has_the_newest_copies_and_lists_what_is_not_finished(
     events: list[tuple[str, str, int]], most_views: int
@@ -93,7 +92,6 @@ def _assert_lists(cache: JobCache) -> None:
         assert sorted(cache.unfinished(fingerprint)) == sorted(own)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_what_is_kept_is_what_was_read_at_every_write_of_a_job_s_life(seed: int) -> None:
     life = Life("job", random.Random(seed))
@@ -102,7 +100,6 @@ def test_what_is_kept_is_what_was_read_at_every_write_of_a_job_s_life(seed: int)
         assert store_job(item).view() == read_job(item)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5000))
 def test_no_decision_follows_from_the_position(seed: int, position: int) -> None:
     life, world = Life("job", random.Random(seed)), World()

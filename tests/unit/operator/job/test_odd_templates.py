@@ -9,7 +9,7 @@ from support.operator.world import World
 
 
 @given(odd_templates())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_template_breaks_the_reconcile(template: dict[str, Any]) -> None:
     world = World(template=template)
     world.settle()
@@ -24,7 +24,7 @@ def test_no_template_breaks_the_reconcile(template: dict[str, Any]) -> None:
 
 
 @given(odd_templates())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_template_breaks_a_profile_series(template: dict[str, Any]) -> None:
     world = World(template=template, profile={"mode": "Auto"})
     world.settle()

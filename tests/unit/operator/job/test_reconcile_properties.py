@@ -255,9 +255,7 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(
-    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestLife.settings = settings(max_examples=80, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow])
 
 SCRIPT = ("bind", "start0", "start1", "retune", "revoke", "wait", "exit0", "exit1")
 
@@ -289,7 +287,6 @@ def play(seen: set[int]) -> World:
 
 
 @given(seen=st.sets(st.integers(0, len(SCRIPT) - 1)))
-@settings(deadline=None)
 def test_however_many_events_are_missed_the_books_are_the_same(seen: set[int]) -> None:
     world, other = play(seen), play(set(range(len(SCRIPT))))
     assert world.status.service == other.status.service
@@ -299,7 +296,7 @@ def test_however_many_events_are_missed_the_books_are_the_same(seen: set[int]) -
 
 
 @given(speeds=st.lists(st.floats(0.1, 100), min_size=1, max_size=3), crash=st.integers(0, 3))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_a_series_never_has_two_jobs_under_way(speeds: list[float], crash: int) -> None:
     world = World(profile={"mode": "Auto"})
     world.settle()

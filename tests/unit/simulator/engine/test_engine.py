@@ -128,7 +128,7 @@ _options = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_traces(), _options)
 def test_passing_over_rounds_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, jobs: list[TraceJob], options: dict[str, Any]

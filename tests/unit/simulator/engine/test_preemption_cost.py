@@ -88,7 +88,7 @@ def _sets_of_running(workload: Workload, **options: Any) -> list[frozenset[str]]
     return seen
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     gpus=st.lists(st.integers(1, 4), min_size=2, max_size=7),
     policy=st.sampled_from(("2d-las", "2d-gittins", "sf", "srtf", "srsf", "fifo", "yarn-cs", "best-effort")),

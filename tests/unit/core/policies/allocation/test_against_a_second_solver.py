@@ -45,7 +45,7 @@ def test_the_objective_is_the_second_solvers(shape: tuple[int, bool, int | None,
 
 
 @pytest.mark.timeout(3600)
-@settings(deadline=None, max_examples=EXAMPLES // 5)
+@settings(max_examples=EXAMPLES // 5)
 @given(data=st.data())
 def test_so_is_that_of_any_problem(data: st.DataObject) -> None:
     """Of up to 200 jobs, with pairs 40, where the search is long (`make properties`), else of 20, with pairs 8."""

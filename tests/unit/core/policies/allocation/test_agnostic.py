@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planner.allocation import assert_valid, drawn, problem
@@ -35,7 +35,6 @@ def test_where_the_types_are_full_the_others_make_room_as_far_as_they_must() -> 
     assert_valid(made, found.x)
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, 10_000), plenty=st.booleans(), pairs=st.booleans())
 def test_everybody_keeps_all_of_its_time(seed: int, plenty: bool, pairs: bool) -> None:
     made = drawn(seed, 6, plenty=plenty, pairs=pairs)

@@ -36,14 +36,14 @@ def test_the_objective_is_the_second_solvers(jobs: int, pairs: bool) -> None:
         assert found.objective == pytest.approx(expected(Oracle(made)), rel=1e-5), policy
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=SEEDS, policy=st.sampled_from(sorted(ALLOCATION_POLICIES)), aware=st.booleans())
 def test_every_policy_keeps_within_the_workers_that_both_placements_share(seed: int, policy: str, aware: bool) -> None:
     made = with_placements(drawn(seed, 6, pairs=seed % 2 == 0), seed)
     assert_valid(made, solve(made, policy, aware=aware).x)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=SEEDS, policy=st.sampled_from(sorted(POLICIES)))
 def test_it_is_at_least_as_good_as_with_the_slower_placement_for_all(seed: int, policy: str) -> None:
     made = with_placements(drawn(seed, 6), seed)
@@ -71,7 +71,7 @@ def _of_the_slower(made: Problem, policy: str) -> np.typing.NDArray[np.float64]:
     return solve(plain, policy).x
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=SEEDS, policy=st.sampled_from(sorted(POLICIES)), aware=st.booleans())
 def test_where_both_placements_are_alike_it_is_worth_what_the_plain_problem_is(
     seed: int, policy: str, aware: bool

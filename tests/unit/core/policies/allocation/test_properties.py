@@ -27,7 +27,7 @@ def _better(policy: str, this: float, that: float) -> bool:
     return this <= that + slack if ALLOCATION_POLICIES[policy].less_is_better else this >= that - slack
 
 
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 @given(seed=SEEDS, policy=st.sampled_from(sorted(ALLOCATION_POLICIES)), aware=st.booleans())
 def test_every_answer_keeps_the_constraints_and_is_the_same_each_time(seed: int, policy: str, aware: bool) -> None:
     made = drawn(seed, 6, pairs=True)
@@ -36,7 +36,7 @@ def test_every_answer_keeps_the_constraints_and_is_the_same_each_time(seed: int,
     assert np.array_equal(found.x, solve(made, policy, aware=aware).x)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=SEEDS)
 @example(599)
 @example(6320)
@@ -48,7 +48,6 @@ def test_the_first_level_of_water_filling_is_max_min_fairness(seed: int) -> None
     assert solve(made, "max-min-fairness-water-filling").objective == pytest.approx(fairest, rel=1e-5)
 
 
-@settings(deadline=None)
 @given(seed=SEEDS, policy=st.sampled_from(["max-min-fairness", "makespan", "finish-time-fairness"]))
 def test_sharing_incentive_nobody_is_better_off_with_a_static_nth_of_the_cluster(seed: int, policy: str) -> None:
     made = drawn(seed, 6)
@@ -59,7 +58,7 @@ def test_sharing_incentive_nobody_is_better_off_with_a_static_nth_of_the_cluster
         assert finish_time_fairness(made, solve(made, policy).x).max() <= 1.0 + 1e-7
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     seed=SEEDS,
     policy=st.sampled_from(
@@ -85,14 +84,13 @@ def test_numbers_twelve_orders_apart_leave_nobody_with_nothing(seed: int, policy
     assert found.objective == pytest.approx(isolated, rel=1e-6) or _better(policy, found.objective, isolated)
 
 
-@settings(deadline=None)
 @given(seed=SEEDS, policy=st.sampled_from(OPTIMISING), kinds=st.sampled_from([None, 2]))
 def test_with_pairs_it_is_at_least_as_good_as_without(seed: int, policy: str, kinds: int | None) -> None:
     made = drawn(seed, 7, pairs=True, kinds=kinds)
     assert _better(policy, solve(made, policy).objective, solve(made, policy, sharing=False).objective)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(seed=SEEDS, pairs=st.booleans(), plenty=st.booleans(), kinds=st.sampled_from([None, 2]))
 def test_water_filling_is_pareto_efficient(seed: int, pairs: bool, plenty: bool, kinds: int | None) -> None:
     made = drawn(seed, 5, pairs=pairs, plenty=plenty, kinds=kinds)
@@ -101,7 +99,6 @@ def test_water_filling_is_pareto_efficient(seed: int, pairs: bool, plenty: bool,
     assert found.objective == pytest.approx(solve(made, "max-min-fairness").objective, rel=1e-7)
 
 
-@settings(deadline=None)
 @given(seed=SEEDS, policy=st.sampled_from(OPTIMISING))
 def test_on_one_type_it_is_the_agnostic_policy(seed: int, policy: str) -> None:
     of_three = drawn(seed, 6)
@@ -113,14 +110,12 @@ def test_on_one_type_it_is_the_agnostic_policy(seed: int, policy: str) -> None:
     assert solve(made, policy).objective == pytest.approx(solve(made, policy, aware=False).objective, rel=1e-7)
 
 
-@settings(deadline=None)
 @given(seed=SEEDS, policy=st.sampled_from(OPTIMISING))
 def test_seeing_the_types_is_at_least_as_good_as_not_seeing_them(seed: int, policy: str) -> None:
     made = drawn(seed, 6)
     assert _better(policy, solve(made, policy).objective, solve(made, policy, aware=False).objective)
 
 
-@settings(deadline=None)
 @given(seed=SEEDS, policy=st.sampled_from(["max-min-fairness", "makespan", "fifo", "min-cost", "max-throughput"]))
 def test_pairs_that_are_pruned_could_not_have_helped(seed: int, policy: str) -> None:
     made = drawn(seed, 6, pairs=True)
@@ -131,7 +126,7 @@ def test_pairs_that_are_pruned_could_not_have_helped(seed: int, policy: str) -> 
     assert solve(made, policy).objective == pytest.approx(with_all[policy](Oracle(made)), rel=1e-5)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=SEEDS, job=st.integers(0, 3), lie=st.lists(st.floats(0.2, 5.0), min_size=3, max_size=3))
 def test_nobody_gains_by_a_lie_with_the_strategy_proof_policy(seed: int, job: int, lie: list[float]) -> None:
     made = drawn(seed, 4)
@@ -171,7 +166,7 @@ def test_the_isolated_allocation_is_an_nth_of_each_type() -> None:
     assert isolated_throughput(made)[0] == pytest.approx(4 / 3 + 4 / 3)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @example(seed=1023, policy="makespan", kinds=None)  # a job that is 1.7 % slower on another type
 @example(seed=3866, policy="max-min-fairness", kinds=None)  # a job that is 0.09 % slower on another type
 @example(seed=597, policy="makespan", kinds=2)  # a job that gets 0.01 % of its fastest throughput

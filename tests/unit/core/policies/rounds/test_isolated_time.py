@@ -41,7 +41,7 @@ def _isolated_speed(gpus: int, count: int) -> float:
     return sum(parts[kind] * SPEEDS[kind] for kind in GPUS) / max(1.0, sum(parts.values()))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     gpus=st.sampled_from([1, 2]),
     history=st.lists(st.tuples(OTHERS, STEPS, st.sampled_from(["written", "twice", "lost"])), max_size=6),
@@ -70,7 +70,7 @@ def test_the_account_is_the_sum_over_written_entries_of_steps_by_isolated_speed(
             assert _entry(one, others) is None
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(others=OTHERS, parts=st.lists(STEPS, min_size=1, max_size=6))
 def test_how_often_plans_are_made_does_not_change_the_account(others: int, parts: list[int]) -> None:
     often, once = _job("j"), replace(_job("j"), steps_done=sum(parts))
@@ -83,7 +83,7 @@ def test_how_often_plans_are_made_does_not_change_the_account(others: int, parts
     assert often.isolated_s == pytest.approx(0.0 if only is None else only.seconds)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(others=OTHERS, steps=st.integers(1, 5000), entered=STEPS, seconds=st.floats(0, 1e6))
 def test_neither_the_order_of_jobs_nor_a_second_plan_changes_an_entry(
     others: int, steps: int, entered: int, seconds: float

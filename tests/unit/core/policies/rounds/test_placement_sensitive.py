@@ -245,7 +245,7 @@ def test_a_policy_without_a_matrix_has_no_such_form() -> None:
         planned(FOUR, [_flat("one", 1)], policy="las", placement_sensitive=True)
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
     snapshots(disturbed=True),
     configs_of(

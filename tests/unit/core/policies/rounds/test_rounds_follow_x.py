@@ -68,7 +68,7 @@ def _queues(draw: st.DrawFn) -> tuple[Job, ...]:
     return tuple(found)
 
 
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=6)
 @given(_queues(), st.booleans())
 def test_jobs_of_one_gpu_have_on_each_type_what_x_says(jobs: tuple[Job, ...], aware: bool) -> None:
     x, had = _carried_out(jobs, 4, 256, aware=aware)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planner.planning import job
@@ -137,7 +137,6 @@ def _same(one: Problem, other: Problem) -> bool:
     )
 
 
-@settings(deadline=None)
 @given(changes=st.lists(CHANGES, max_size=12), timeless=st.booleans())
 def test_what_is_kept_from_the_last_plan_is_what_would_be_made_anew(changes: list[Change], timeless: bool) -> None:
     kept, now = Solutions(), 1000.0

@@ -51,7 +51,7 @@ def _share(one: Job, gpu_type: str, memory: Memory) -> float:
     return memory.solutions.last(one.name, gpu_type)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(queues(gpus=(1,)), st.sampled_from(POLICIES), st.sampled_from((1, 4)))
 def test_a_job_of_one_gpu_among_such_jobs_runs_within_a_time_that_only_its_share_tells(
     jobs: tuple[Job, ...], policy: str, gpus: int
@@ -65,7 +65,7 @@ def test_a_job_of_one_gpu_among_such_jobs_runs_within_a_time_that_only_its_share
                 assert waited[one.name] <= 2.2 / share + 3, (one.name, share)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(queues(), st.sampled_from(POLICIES), st.sampled_from((1, 4)))
 def test_a_job_is_passed_over_no_more_often_than_its_share_allows(
     jobs: tuple[Job, ...], policy: str, most: int

@@ -15,7 +15,7 @@ from synergy_core.model.tenant_tree import TenantTree
 from synergy_core.plan import plan
 from synergy_core.policies.rounds.tenant_bounds import bounds_of
 
-often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(suppress_health_check=[HealthCheck.too_slow])
 PROGRAMMES = (
     "finish-time-fairness",
     "gavel-fifo",

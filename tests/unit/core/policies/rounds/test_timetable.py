@@ -5,7 +5,7 @@ from math import ceil, floor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_core.policies.rounds.turns import (
@@ -46,7 +46,6 @@ ONE = st.sampled_from((0.1, 0.25, 0.4, 0.5, 0.75, 1.0))
 MARKS = st.integers(0, 63).map(lambda n: n / 64)
 
 
-@settings(deadline=None)
 @given(parts=st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=1, max_size=8), mark=MARKS)
 def test_as_many_jobs_are_due_as_their_time_adds_up_to_and_each_on_one_type(
     parts: list[list[int]], mark: float
@@ -61,7 +60,6 @@ def test_as_many_jobs_are_due_as_their_time_adds_up_to_and_each_on_one_type(
     assert len(due) == floor(whole + Fraction(mark))
 
 
-@settings(deadline=None)
 @given(times=st.lists(st.tuples(st.sampled_from((1, 2, 8)), st.integers(0, 2), st.integers(1, 15)), max_size=12),
        splits=st.integers(0, 3), mark=MARKS)  # fmt: skip
 def test_jobs_of_one_size_and_type_lie_side_by_side_so_that_as_many_of_them_are_due_in_every_round(

@@ -72,7 +72,7 @@ configs = st.builds(
 
 
 @given(clusters(), configs)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_plan_exceeds_a_budget(snapshot: Snapshot, config: PlanConfig) -> None:
     most = config.preemptions_per_hour
     jobs = {one.name: one for one in snapshot.jobs}

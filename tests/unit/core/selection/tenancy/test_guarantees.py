@@ -18,7 +18,7 @@ from synergy_core.model.snapshot import Job, Snapshot, Tenant
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 
-often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(suppress_health_check=[HealthCheck.too_slow])
 PREEMPTING = ("las", "srtf", "sf", "ftf")
 """Policies that only order, and preempt."""
 WALKING = ("tune", "proportional", "greedy")

@@ -13,7 +13,7 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job, Snapshot, Tenant
 from synergy_core.plan import plan
 
-often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+often = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 @often

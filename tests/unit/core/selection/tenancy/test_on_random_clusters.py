@@ -19,7 +19,7 @@ from synergy_core.model.snapshot import Snapshot, Tenant
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 
-often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+often = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 NOW = 10_000.0
 PREEMPTING = ("las", "srtf", "sf", "ftf", "2d-las")
 BY_GPUS = ("tune", "proportional")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planner.planning import holding, job, node, reasons
@@ -83,7 +83,6 @@ def test_a_gang_that_needs_a_node_is_told_that_guaranteed_jobs_lie_on_each(
     assert reasons(plan(anywhere, config)) == {}
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(1, 2), st.booleans(), st.booleans(), st.sampled_from(("guest", "rich"))), max_size=4

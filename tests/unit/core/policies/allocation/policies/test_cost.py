@@ -127,7 +127,7 @@ def test_in_rounds_a_job_whose_deadline_leaves_it_time_has_that_at_its_cheapest_
     assert _rounds(made, "min-cost-slo").x == pytest.approx(np.array([[0.0, 1.0]]), abs=1e-6)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000))
 def test_in_rounds_deadlines_are_kept_and_nobody_is_on_a_type_that_is_not_its_cheapest_but_for_them(seed: int) -> None:
     made = drawn(seed, 8)

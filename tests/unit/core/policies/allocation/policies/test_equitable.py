@@ -144,7 +144,7 @@ def test_hashes_of_a_million_rows_of_small_numbers_do_not_collide() -> None:
     assert len(np.unique(hashes & np.uint64(2**32 - 1))) >= 0.999 * len(digits)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), kinds=st.integers(1, 4), pairs=st.booleans())
 def test_what_is_merged_is_as_coarse_as_the_kinds_of_jobs_and_no_coarser_than_is_right(
     seed: int, kinds: int, pairs: bool

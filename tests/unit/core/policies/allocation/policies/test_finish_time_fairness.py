@@ -87,7 +87,7 @@ def _with_accounts(seed: int, jobs: int) -> Problem:
     return replace(made, isolated_elapsed=made.elapsed * rng.choice([0.1, 0.5, 1.0, 2.0], jobs))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=SEEDS, jobs=st.integers(1, 6))
 def test_the_largest_rho_is_that_of_bisection(seed: int, jobs: int) -> None:
     made = _with_accounts(seed, jobs)
@@ -97,7 +97,7 @@ def test_the_largest_rho_is_that_of_bisection(seed: int, jobs: int) -> None:
     assert found.objective == pytest.approx(max(second.bisect({}), second.best.max()), rel=1e-5)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(seed=SEEDS, jobs=st.integers(2, 5))
 def test_in_rounds_so_is_every_further_rho(seed: int, jobs: int) -> None:
     made = _with_accounts(seed, jobs)

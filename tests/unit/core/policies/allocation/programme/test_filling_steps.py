@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planner.allocation import assert_valid, problem
@@ -68,7 +68,6 @@ def test_the_nearest_height_is_where_the_slowest_queue_has_served_its_first_job(
     assert _fill([1.0], groups=queues[2:3], rises=[False]).nearest is None
 
 
-@settings(deadline=None)
 @given(rooms=st.lists(SIXTHS, min_size=1, max_size=5), data=st.data(), amount=st.integers(0, 60).map(lambda n: n / 4))
 def test_fairness_within_an_entity_gives_by_weight_until_a_job_is_full(
     rooms: list[float], data: st.DataObject, amount: float

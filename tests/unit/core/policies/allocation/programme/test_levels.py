@@ -55,7 +55,7 @@ def _root(requirement: Requirement, workers: float) -> float:
     return float(brentq(lambda z: requirement(z).sum() - workers, 1e-9, 1.0, xtol=1e-14))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(powers=st.lists(st.sampled_from((0.25, 0.5, 1.0, 2.0, 5.0)), min_size=2, max_size=6), part=st.floats(0.1, 0.95))
 def test_where_what_is_demanded_is_curved_it_is_the_root(powers: list[float], part: float) -> None:
     workers, requirement = part * len(powers), _curved(powers)

@@ -10,7 +10,7 @@ from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.programme.transport import Kinds
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(data=st.data(), types=st.integers(1, 5), rows=st.integers(1, 7), load=st.floats(0.2, 1.3))
 def test_what_fits_is_dealt_out_within_the_workers(data: st.DataObject, types: int, rows: int, load: float) -> None:
     some = st.lists(st.booleans(), min_size=types, max_size=types).filter(any)
