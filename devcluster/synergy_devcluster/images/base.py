@@ -16,6 +16,7 @@ from synergy_devcluster.steps import Report
 SUITE = "bookworm"
 PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 BASE_IMAGE = f"localhost/kube-synergy-base:{SUITE}"
+_FORGOTTEN_AT_ONCE = 20
 _DOCKERFILE = """FROM scratch
 ADD root.tar /
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
@@ -47,10 +48,11 @@ class Buildah:
 
     def forget_untagged(self, keep: int) -> None:
         """Remove images that have no name, with the layers that only they have, but for the newest `keep`: the first
-        stages of builds, which the next build starts from, and what had a name until it was built anew."""
+        stages of builds, which the next build starts from, and what had a name until it was built anew. One takes a
+        second, so a build removes a few."""
         untagged = [one for one in json.loads(self.run(["images", "--json"]) or "[]") if not one["names"]]
         untagged.sort(key=lambda one: int(one["created"]))
-        for old in untagged[: max(0, len(untagged) - keep)]:
+        for old in untagged[: max(0, min(len(untagged) - keep, _FORGOTTEN_AT_ONCE))]:
             with suppress(DevclusterError):  # another image may start from it
                 self.run(["rmi", old["id"]], timeout_s=300)
 
