@@ -101,11 +101,19 @@ async def provisioning_requests(kube: KubeClient) -> AsyncIterator[None]:
             return True
         return False
 
+    async def unknown() -> bool:
+        try:
+            await kube.list(PROVISIONING_REQUESTS)
+        except ApiError as error:
+            return error.code == 404
+        return False
+
     await eventually(served, seconds=20, what="ProvisioningRequests to be served")
     try:
         yield
     finally:
         await kube.delete(CUSTOM_RESOURCE_DEFINITIONS, _NAME)
+        await eventually(unknown, seconds=60, what="ProvisioningRequests to be gone")
 
 
 class Autoscaler:
