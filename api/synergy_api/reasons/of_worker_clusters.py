@@ -16,7 +16,7 @@ WORKER_CLUSTERS: Final[dict[Reason, Entry]] = {
     Reason.STAYS_IN_CLUSTER: Entry(_O, "cluster {cluster} has the job and may start it; it stays there"),
     Reason.CLUSTER_AWAY: Entry(
         _O,
-        "cluster {cluster} cannot be reached since {since}: {next}",
+        "cluster {cluster} does not answer, or refuses the hub's Lease, since {since}: {next}",
         means="A job that may have started there is offered to no other cluster: it must not run twice.",
     ),
     Reason.NO_CLUSTER: Entry(
