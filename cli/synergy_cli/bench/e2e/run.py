@@ -30,6 +30,8 @@ _NAMES = 1000
 _CALLS = 2000
 _EVERY_SECONDS = 0.005
 _BEFORE_SECONDS = 0.2
+_CONNECT_SECONDS = 10.0
+"""For the caller to start. An extender closes a connection over which nothing comes for longer."""
 _LOOK_SECONDS = 1.0
 """Between two looks at the metrics while filter is timed: each takes the extender some milliseconds."""
 _SPARE_GPUS = 96
@@ -205,8 +207,10 @@ class _Run:
         """Calls while a round is planned and written."""
         rounds = Rounds(_ROUND_SECONDS)
         caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
+        planned_at = rounds.plan_time(rounds.due(time.time() + _CONNECT_SECONDS) + 1)
+        await asyncio.sleep(planned_at - time.time() - _CONNECT_SECONDS)
         await caller.ready()
-        await asyncio.sleep(rounds.plan_time(rounds.due(time.time()) + 1) - time.time() - _BEFORE_SECONDS)
+        await asyncio.sleep(planned_at - time.time() - _BEFORE_SECONDS)
         before = await extender.metrics()
         calls = caller.start()
 
