@@ -5,6 +5,7 @@ import logging
 import math
 import sys
 from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
 from types import MappingProxyType
 
 import msgspec
@@ -65,6 +66,12 @@ class PlanWorker:
             raise PlanFailed(answer)
         return answer
 
+    async def start(self) -> None:
+        """Start the child before it is needed: its imports take a second. Where that fails, the next plan tells."""
+        with suppress(OSError):
+            async with self._turn:
+                await self._running()
+
     async def close(self) -> None:
         """End the child."""
         child, self._child = self._child, None
@@ -73,11 +80,15 @@ class PlanWorker:
                 child.kill()
             await child.wait()
 
-    async def _ask(self, asked: Asked, config: PlanConfig, solve_s: float) -> Planned | str:
+    async def _running(self) -> Process:
         child = self._child
         if child is None or child.returncode is not None:
             child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
             self._child, self._known = child, None
+        return child
+
+    async def _ask(self, asked: Asked, config: PlanConfig, solve_s: float) -> Planned | str:
+        child = await self._running()
         if child.stdin is None or child.stdout is None:
             raise ConnectionError("the planner's process has no pipes")
         request = await asyncio.to_thread(_request, self._known, asked, config, solve_s)

@@ -117,6 +117,7 @@ class PlanningLoop:
         """Plan whenever this replica leads, until cancelled."""
         await self._cache.wait_synced()
         try:
+            await self._worker.start()  # a new leader plans at once
             while True:
                 if not self._leadership.leading:
                     self._dirty.clear()

@@ -17,6 +17,7 @@ from synergy_extender.decisions.plan_result import stance
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.writing.counts import count_change
+from synergy_extender.writing.some_at_once import some_at_once
 from synergy_extender.writing.unwritten import Unwritten, is_busy
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.answers import Object
@@ -92,10 +93,9 @@ class StatusWriter:
         written: list[StatusChange] = []
         self._patient_until = asyncio.get_running_loop().time() + _PATIENCE_S
         for kind, group in groupby(changes, key=lambda change: change.kind):
-            slots = asyncio.Semaphore(_AT_ONCE)
             batch = list(group)
             with span("write", kind=str(kind), jobs=len(batch)):
-                done = await _all(self._write(change, slots) for change in batch)
+                done = await some_at_once(self._write, batch, most=_AT_ONCE)
             dropped += [
                 change.job.key for change, outcome in zip(batch, done, strict=True) if outcome is _Outcome.DROPPED
             ]
@@ -105,34 +105,30 @@ class StatusWriter:
 
     async def _tell_preempted(self, written: Iterable[StatusChange]) -> None:
         """Events of the runs that the plan ended, after all else is written."""
-        slots = asyncio.Semaphore(_AT_ONCE)
+        ended = [(change.job, change.new_preemption) for change in written]
 
-        async def tell(job: JobView, record: PreemptionRecord) -> None:
-            async with slots:
+        async def tell(one: tuple[JobView, PreemptionRecord | None]) -> None:
+            job, record = one
+            if record is not None:
                 await self._tell(job, say(Reason.PREEMPTED, run=record.run, text=record.text))
 
-        ended = [(change.job, change.new_preemption) for change in written]
-        async with asyncio.TaskGroup() as group:
-            for job, record in ended:
-                if record is not None:
-                    group.create_task(tell(job, record))
+        await some_at_once(tell, ended, most=_AT_ONCE)
 
-    async def _write(self, change: StatusChange, slots: asyncio.Semaphore) -> _Outcome:
+    async def _write(self, change: StatusChange) -> _Outcome:
         only_told = change.kind in _ONLY_TOLD
         if not self._unwritten.may_write(change.job, only_told=only_told):
             return _Outcome.REFUSED
-        async with slots:
-            try:
-                outcome = await self._applied(change)
-            except ApiError as error:
-                if error.code == _UNAUTHORIZED:
-                    raise
-                self._metrics.writes.refused.labels(str(error.code)).inc()
-                _LOG.warning("%s of %s is refused: %s", change.kind.name.lower(), change.job.key, error)
-                outcome = _Outcome.REFUSED
-                told = self._unwritten.refused(change.job, error, only_told=only_told)
-                if told is not None:
-                    await self._tell(change.job, told)
+        try:
+            outcome = await self._applied(change)
+        except ApiError as error:
+            if error.code == _UNAUTHORIZED:
+                raise
+            self._metrics.writes.refused.labels(str(error.code)).inc()
+            _LOG.warning("%s of %s is refused: %s", change.kind.name.lower(), change.job.key, error)
+            outcome = _Outcome.REFUSED
+            told = self._unwritten.refused(change.job, error, only_told=only_told)
+            if told is not None:
+                await self._tell(change.job, told)
         self._metrics.writes.status.labels(change.kind.name.lower(), outcome.name.lower()).inc()
         if outcome is _Outcome.WRITTEN:
             self._unwritten.written(change.job, only_told=only_told)
@@ -259,14 +255,3 @@ def _log(change: StatusChange) -> None:
             "reason": allocation.reason,
         },
     )
-
-
-async def _all(calls: Iterable[Any]) -> list[_Outcome]:
-    """All results; the first error cancels the rest and is raised alone."""
-    tasks: list[asyncio.Task[_Outcome]] = []
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except* Exception as errors:  # noqa: BLE001 - raised again, without the group around it
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]

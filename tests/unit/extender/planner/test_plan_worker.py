@@ -35,6 +35,32 @@ async def test_the_child_plans_as_the_planner_does() -> None:
         await worker.close()
 
 
+async def test_a_child_that_was_started_before_answers_the_first_question() -> None:
+    worker = PlanWorker(timeout_s=60)
+    try:
+        await asyncio.gather(worker.start(), worker.start())
+        first = worker.pid
+        assert first is not None
+        assert (await worker.plan(SNAPSHOT, CONFIG)).plan == plan(SNAPSHOT, CONFIG)
+        assert worker.pid == first
+        os.kill(first, signal.SIGKILL)
+        with suppress(PlanFailed):  # if it is called before the death is known
+            await worker.plan(SNAPSHOT, CONFIG)
+        await worker.start()
+        assert worker.pid not in (first, None)
+    finally:
+        await worker.close()
+
+
+async def test_a_child_that_cannot_be_started_is_the_next_plan_s_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    worker = PlanWorker(timeout_s=60)
+    await worker.start()
+    assert worker.pid is None
+    with pytest.raises(OSError, match="nowhere"):
+        await worker.plan(SNAPSHOT, CONFIG)
+
+
 async def test_the_child_keeps_profiles_and_plans_with_those_that_hold_now() -> None:
     def matrix(*speeds: float) -> dict[str, Any]:
         axis = [1000 * (i + 1) for i in range(len(speeds))]

@@ -32,6 +32,9 @@ class FailingWorker(PlanWorker):
         super().__init__(1.0)
         self.asked = 0
 
+    async def start(self) -> None:
+        pass
+
     async def plan(
         self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = 60.0, clocks: Clocks = NO_CLOCKS
     ) -> Planned:
@@ -40,15 +43,29 @@ class FailingWorker(PlanWorker):
 
 
 @asynccontextmanager
-async def leading(server: WatchServer, worker: PlanWorker, forecasts: Forecasts | None = None) -> AsyncIterator[None]:
+async def leading(
+    server: WatchServer, worker: PlanWorker, forecasts: Forecasts | None = None, lead: Leads | None = None
+) -> AsyncIterator[None]:
     async with following(server) as (client, cache):
-        loop = PlanningLoop(client, cache, worker, Metrics(), lead=Leads(), clock=time.time, forecasts=forecasts)
+        lead = lead or Leads()
+        loop = PlanningLoop(client, cache, worker, Metrics(), lead=lead, clock=time.time, forecasts=forecasts)
         task = asyncio.create_task(loop.run())
         try:
             yield
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_replica_in_reserve_has_a_planner_that_only_waits_for_its_first_question() -> None:
+    worker = PlanWorker(timeout_s=60)
+
+    async def started() -> bool:
+        return worker.pid is not None
+
+    async with leading(WatchServer(), worker, lead=Leads(leading=False)):
+        await eventually(started, seconds=20, what="the planner's process")
+    assert worker.pid is None, "it ends with the replica"
 
 
 async def test_estimates_are_written_without_a_plan_and_only_so_many() -> None:
