@@ -13,9 +13,10 @@ APART := PYTHONPATH=tests $(PY) -m support.apart
 IMAGES := $(BIN)/kube-synergy devcluster images
 IMAGES_E2E := $(IMAGES) && $(IMAGES) examples-torch
 # real processes, but no cluster
-PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ dashboard_page/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
+PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
+PAGE_SUITE := tests/integration/dashboard_page/
 CLUSTERS_SUITE := tests/integration/clusters/
-PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES) $(CLUSTERS_SUITE),$(wildcard tests/integration/*/))
+PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES) $(PAGE_SUITE) $(CLUSTERS_SUITE),$(wildcard tests/integration/*/))
 
 SEED ?= 1
 FAULTS ?= 200
@@ -31,7 +32,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: worker-clusters help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: worker-clusters help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-page integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -131,10 +132,14 @@ prerequisites: setup ## what the devcluster needs of this machine; installs miss
 
 check: lint types imports prose ## format, lint, types, import rules, the documentation's words
 
-integration: integration-processes integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
+integration: integration-processes integration-page integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
 
 integration-processes: setup prometheus chromium torch integrations newer-torch
 	$(BIN)/pytest $(PROCESS_SUITES) -n auto
+
+# a network namespace of its own: Chromium gives up all that it loads when an interface comes or goes
+integration-page: setup prerequisites chromium
+	$(APART) $(BIN)/pytest $(PAGE_SUITE) -n auto
 
 integration-product: setup prerequisites postgres
 	$(ON_DEVCLUSTER) sh -c 'set -e; $(IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
@@ -257,7 +262,7 @@ test-long: properties storm recorder worker-clusters chaos chaos-outage fidelity
 # what waits for a cluster leaves the other core to what computes, and the longest comes first; output comes suite by
 # suite. The end-to-end tests, which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target integration-product unit performance-small integration-processes integration-devcluster test-docker chaos-short
+	$(MAKE) --jobs=2 --output-sync=target integration-product unit performance-small integration-processes integration-page integration-devcluster test-docker chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo
