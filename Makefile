@@ -249,7 +249,7 @@ recorder: setup prerequisites postgres
 worker-clusters: setup prerequisites ## a hub and two worker clusters: jobs start where they start soonest, and never in two
 	$(ON_DEVCLUSTER) $(BIN)/pytest $(CLUSTERS_SUITE) -m long
 
-# every manifest of the examples, and an export that is simulated again
+# every manifest of the examples, an export that is simulated again, and PyTorch's losses over preemptions
 e2e-long: setup prerequisites
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(BIN)/pytest tests/e2e -m long'
 

@@ -131,6 +131,7 @@ async def _rest(kube: KubeClient, namespace: str, cpu_millis: int) -> None:
     await kube.create(PODS, {"metadata": {"name": "rest"}, "spec": spec}, namespace)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(420)
 async def test_a_job_that_is_retuned_preempted_and_killed_ends_as_one_that_was_left_alone(
     kube: KubeClient,
