@@ -16,7 +16,7 @@ from synergy_devcluster.steps import Report
 SUITE = "bookworm"
 PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 BASE_IMAGE = f"localhost/kube-synergy-base:{SUITE}"
-_FORGOTTEN_AT_ONCE = 20
+_REMOVED_AT_ONCE = 20
 _DOCKERFILE = """FROM scratch
 ADD root.tar /
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
@@ -47,14 +47,18 @@ class Buildah:
         return dict(line.split(" ", 1) for line in listing.splitlines()).get(tag)
 
     def forget_untagged(self, keep: int) -> None:
-        """Remove images that have no name, with the layers that only they have, but for the newest `keep`: the first
-        stages of builds, which the next build starts from, and what had a name until it was built anew. One takes a
-        second, so a build removes a few."""
+        """Remove images without a name, and the layers that only they have. The newest `keep` stay, because the next
+        build starts from them. A removal takes a second, so one call removes a few. An image that cannot be removed,
+        because the container of an interrupted build uses it, stays and does not count."""
         untagged = [one for one in json.loads(self.run(["images", "--json"]) or "[]") if not one["names"]]
-        untagged.sort(key=lambda one: int(one["created"]))
-        for old in untagged[: max(0, min(len(untagged) - keep, _FORGOTTEN_AT_ONCE))]:
-            with suppress(DevclusterError):  # another image may start from it
+        untagged.sort(key=lambda one: str(one["createdatraw"]))
+        removed = 0
+        for old in untagged[: max(0, len(untagged) - keep)]:
+            if removed == _REMOVED_AT_ONCE:
+                return
+            with suppress(DevclusterError):
                 self.run(["rmi", old["id"]], timeout_s=300)
+                removed += 1
 
 
 def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:

@@ -105,12 +105,11 @@ class StatusWriter:
 
     async def _tell_preempted(self, written: Iterable[StatusChange]) -> None:
         """Events of the runs that the plan ended, after all else is written."""
-        ended = [(change.job, change.new_preemption) for change in written]
+        ended = [(change.job, record) for change in written if (record := change.new_preemption) is not None]
 
-        async def tell(one: tuple[JobView, PreemptionRecord | None]) -> None:
+        async def tell(one: tuple[JobView, PreemptionRecord]) -> None:
             job, record = one
-            if record is not None:
-                await self._tell(job, say(Reason.PREEMPTED, run=record.run, text=record.text))
+            await self._tell(job, say(Reason.PREEMPTED, run=record.run, text=record.text))
 
         await some_at_once(tell, ended, most=_AT_ONCE)
 

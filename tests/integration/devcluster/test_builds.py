@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from synergy_devcluster.errors import BadInputError, DevclusterError
+from synergy_devcluster.images import base
 from synergy_devcluster.images import build as images
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs import toolchain
@@ -86,16 +87,19 @@ def test_an_image_is_built_once_and_again_only_when_an_input_changes(context: Pa
 
 def test_the_store_does_not_grow_with_each_build(context: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "_UNTAGGED_KEPT", 2)
+    monkeypatch.setattr(base, "_REMOVED_AT_ONCE", 1)  # one that cannot be removed must not take its turn
     child = context / "Child"
     child.write_text("FROM localhost/parent:1\nCOPY notes /notes\n")
     store = images.Buildah(paths.images / "store")
-    for number in range(5):
+    for number in range(6):
         (context / "data" / "a").write_text(f"version {number}")
         images.build_image(context / "Dockerfile", context, "localhost/parent:1", paths=paths)
         if number == 0:
             images.build_image(child, context, "localhost/child:1", paths=paths)
+        if number == 1:
+            store.run(["from", "--pull-never", "localhost/parent:1"])  # as an interrupted build leaves it
     left = store.run(["images", "--format={{.Name}}:{{.Tag}}"]).split()
-    assert sorted(left) == ["<none>:<none>", "<none>:<none>", "localhost/child:1", "localhost/parent:1"]
+    assert sorted(left) == [*3 * ["<none>:<none>"], "localhost/child:1", "localhost/parent:1"]
     assert images.build_image(child, context, "localhost/child:1", paths=paths).exists()
 
 

@@ -99,9 +99,9 @@ def wait_until(condition: Callable[[], bool], what: str, patience_s: float = 30)
 
 
 def kill_what_is_left(started: Iterable[subprocess.Popen[str]]) -> None:
-    """Kill those that nobody has waited for, with all that they started, and print what they said: where they hang is
-    the end of it. A child that is left would keep the output open, and whoever reads it would wait for ever; so each
-    leads a process group of its own."""
+    """Kill the processes that no test has waited for, and their children, and print their output. Its end shows where a
+    process hangs. Each leads a process group of its own: a child that lives on keeps the output open, and the reader
+    would wait for ever."""
     for process in started:
         read = process.stdout is None or process.stdout.closed
         if process.poll() is None or not read:
