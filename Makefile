@@ -9,6 +9,8 @@ BIN := .venv/bin
 ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --gpus 3 --fake-nodes V100=25x8,T4=25x8 --
 DEVCLUSTER_SUITE := tests/integration/devcluster/
 APART := PYTHONPATH=tests $(PY) -m support.apart
+# suites of real processes, which a busy machine can trouble
+AGAIN := env PYTHONPATH=tests $(PY) -m support.again
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
 IMAGES_E2E := $(IMAGES) && $(IMAGES) examples-torch
@@ -112,7 +114,7 @@ properties: setup ## the planner's promises on a thousand random clusters each; 
 	$(BIN)/pytest tests/unit/core/test_promises.py tests/unit/core/selection/tenancy tests/unit/core/policies/allocation/test_against_a_second_solver.py -n auto --hypothesis-profile=many
 
 performance-small: setup ## ratios to references at small sizes, in declared ranges
-	$(BIN)/pytest tests/performance
+	$(AGAIN) tests/performance
 
 performance: setup prerequisites ## the same at large sizes, with the product's processes, on an idle machine: RELEASE=0.3.0 keeps the figures
 	PYTHONPATH=tests $(PY) -m performance --size large $(if $(RELEASE),--record $(RELEASE))
@@ -135,21 +137,21 @@ check: lint types imports prose ## format, lint, types, import rules, the docume
 integration: integration-processes integration-page integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
 
 integration-processes: setup prometheus chromium torch integrations newer-torch
-	$(BIN)/pytest $(PROCESS_SUITES) -n auto
+	$(AGAIN) $(PROCESS_SUITES) -n auto
 
 # a network namespace of its own: Chromium gives up all that it loads when an interface comes or goes
 integration-page: setup prerequisites chromium
-	$(APART) $(BIN)/pytest $(PAGE_SUITE) -n auto
+	$(APART) $(AGAIN) $(PAGE_SUITE) -n auto
 
 integration-product: setup prerequisites postgres
-	$(ON_DEVCLUSTER) sh -c 'set -e; $(IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
+	$(ON_DEVCLUSTER) sh -c 'set -e; $(IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(AGAIN) $$suite || bad=1; done; exit $$bad'
 
 # in a network namespace of its own, beside whatever else runs
 integration-devcluster: setup prerequisites
-	$(BIN)/pytest $(DEVCLUSTER_SUITE)
+	$(AGAIN) $(DEVCLUSTER_SUITE)
 
 test-e2e: setup prerequisites prometheus chromium ## real kubelet and containers, the chart installed
-	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(BIN)/pytest tests/e2e'
+	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(AGAIN) tests/e2e'
 
 # what needs the network comes first: the namespace has no way out
 test-kind: setup prerequisites ## a real kind cluster with the node image built here, on a Docker of its own
@@ -160,7 +162,7 @@ test-kind: setup prerequisites ## a real kind cluster with the node image built 
 # the Docker daemon alone: what of test-kind fits into each change
 test-docker: setup prerequisites
 	$(PY) -m synergy_devcluster.kind docker
-	$(APART) $(BIN)/pytest tests/kind/test_a_docker.py
+	$(APART) $(AGAIN) tests/kind/test_a_docker.py
 
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'
@@ -211,7 +213,7 @@ chaos-outage: setup prerequisites faketime ## jobs train on while the control pl
 
 chaos-short: setup prerequisites faketime ## each kind of fault once, a short outage, gangs that got stuck
 	$(IMAGES) --build-only
-	$(APART) $(BIN)/pytest tests/chaos
+	$(APART) $(AGAIN) tests/chaos
 
 fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the simulator says: 15 minutes
 	$(IMAGES) --build-only

@@ -18,7 +18,7 @@ Visit = Callable[..., Page]
 @pytest.fixture
 def still(serve: Callable[[Demo], Served]) -> Served:
     """Nothing changes while axe looks."""
-    return serve(Demo(realistic(), every_s=3600))
+    return serve(Demo(realistic(), still=True))
 
 
 def opened(served: Served, visit: Visit, name: str, *, dark: bool = False, width: int = 1280) -> Page:

@@ -17,7 +17,7 @@ Serve = Callable[[Demo], Served]
 
 def still(serve: Serve) -> Served:
     """A cluster in which nothing changes during the test."""
-    return serve(Demo(realistic(), every_s=3600))
+    return serve(Demo(realistic(), still=True))
 
 
 def test_cluster(serve: Serve, visit: Visit) -> None:
@@ -199,7 +199,7 @@ def test_no_such_job_and_no_such_page(serve: Serve, visit: Visit) -> None:
 
 
 def test_hidden_jobs_are_told_of_as_a_number(serve: Serve, visit: Visit) -> None:
-    page = visit(serve(Demo(realistic(), hidden=7, every_s=3600)))
+    page = visit(serve(Demo(realistic(), hidden=7, still=True)))
     expect(page.get_by_text("7 jobs in namespaces that you may not see")).to_be_visible()
 
 

@@ -18,7 +18,7 @@ def busy_ms(session: CDPSession) -> float:
 
 
 def test_first_content_and_updates(serve: Callable[[Demo], Served], visit: Visit) -> None:
-    demo = Demo(large(), every_s=3600)
+    demo = Demo(large(), every_s=0.4, still=True)
     served = serve(demo)
     page = visit(served, "#/policy")
     until(page, "performance.getEntriesByName('first-content').length > 0")
@@ -32,7 +32,7 @@ def test_first_content_and_updates(serve: Callable[[Demo], Served], visit: Visit
     wall = page.evaluate("performance.getEntriesByName('first-content')[0].startTime")
     page.wait_for_timeout(1500)  # the chart
 
-    demo.every_s = 0.4
+    demo.still = False
     page.reload()
     until(page, "performance.getEntriesByName('update').length >= 2", 60)
     before = busy_ms(session)

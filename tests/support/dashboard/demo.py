@@ -45,12 +45,16 @@ class Demo:
     """One made-up cluster and what its API answers.
 
     `token` empty: everyone may read. `broken` ends the stream, `forbidden` names requests that are answered with 403.
+    Nothing changes while it is `still`.
     """
 
-    def __init__(self, world: World, *, token: str = "", every_s: float = 2.0, hidden: int = 0) -> None:
+    def __init__(
+        self, world: World, *, token: str = "", every_s: float = 2.0, still: bool = False, hidden: int = 0
+    ) -> None:
         self.world = world
         self.token = token
         self.every_s = every_s
+        self.still = still
         self.hidden = hidden
         self.broken = False
         self.forbidden: set[str] = set()
@@ -152,7 +156,7 @@ class Demo:
         yield b": connected\n\n"
         while not self.broken:
             await asyncio.sleep(self.every_s)
-            change = self.change()
+            change = None if self.still else self.change()
             if change is not None:
                 yield b"event: change\ndata: " + _json(change) + b"\n\n"
 
