@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from copy import copy
 from operator import floordiv, gt
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from synergy_core.model.snapshot import Node
 
 Reservation = tuple[tuple[int, int, Vector], ...]
 """(index of a node, GPUs, amounts of the other resources there), each node once."""
+_NODE_LISTS: Final = 64
+"""Jobs of few kinds name the same nodes; so many lists are remembered."""
 
 
 def shares_of(assignments: NodeAssignments, per_gpu: Vector) -> Reservation:
@@ -80,6 +83,18 @@ class Pool:
         }
         """What a quota counts for a GPU at the most, by the kind of limit."""
         self._most_per_gpu: dict[int, Vector] = {}
+        self._named: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+
+    def named(self, names: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Which of the nodes have one of these names."""
+        found = self._named.get(names)
+        if found is None:
+            found = np.zeros(len(self.nodes), dtype=bool)
+            found[[self.index[name] for name in names if name in self.index]] = True
+            if len(self._named) >= _NODE_LISTS:
+                self._named.clear()
+            self._named[names] = found
+        return found
 
     def share_on(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share of a job on these nodes: the least of theirs, beside each GPU alike."""

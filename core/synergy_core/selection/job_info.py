@@ -187,9 +187,7 @@ class JobInfo:
         """Which of the pool's nodes it may be placed on."""
         if self.job.nodes is None:
             return pool.open
-        allowed = np.zeros(len(pool.nodes), dtype=bool)
-        allowed[[pool.index[name] for name in self.job.nodes if name in pool.index]] = True
-        both: NDArray[np.bool_] = allowed & pool.open
+        both: NDArray[np.bool_] = pool.named(self.job.nodes) & pool.open
         return both
 
     def open_gpus(self, pool: Pool) -> Rooms:

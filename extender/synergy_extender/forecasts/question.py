@@ -1,19 +1,31 @@
 """The messages between the extender and the process that makes a forecast. The extender can import them without the
 simulator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
+from synergy_extender.snapshot.sent_jobs import SentJobs, received, sent
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastQuestion:
     """A snapshot with the cluster's past jobs, the planner's configuration, and the number of futures to draw."""
 
-    snapshot: core.Snapshot
+    without_jobs: core.Snapshot
+    jobs: SentJobs
     config: PlanConfig
     draws: int
+
+    @classmethod
+    def about(cls, snapshot: core.Snapshot, config: PlanConfig, draws: int) -> "ForecastQuestion":
+        """The question about this snapshot."""
+        return cls(replace(snapshot, jobs=()), sent(snapshot.jobs), config, draws)
+
+    @property
+    def snapshot(self) -> core.Snapshot:
+        """The snapshot with its jobs."""
+        return replace(self.without_jobs, jobs=received(self.jobs))
 
 
 @dataclass(frozen=True, slots=True)

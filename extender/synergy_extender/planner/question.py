@@ -3,20 +3,17 @@
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from operator import attrgetter
-from typing import Final
 
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
-from synergy_extender.snapshot.times import Clock, Clocks
+from synergy_extender.snapshot.sent_jobs import SentJobs, received, sent
+from synergy_extender.snapshot.times import Clock, Clocks, differ_in_times_only
 
 LENGTH = struct.Struct("!Q")
 PROCESSES_VARIABLE = "SYNERGY_PLANNER_PROCESSES"
 """In how many processes a plan may be made; the extender checks it at its start."""
-
-_SHARED_PROFILES: Final = 4096
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Question:
     """Without its jobs."""
     config: PlanConfig
     names: tuple[str, ...]
-    jobs: tuple[core.Job, ...]
+    jobs: SentJobs
     clocks: Mapping[str, Clock | None]
     nodes: bool
     solve_s: float
@@ -75,7 +72,7 @@ def question_after(before: Asked | None, asked: Asked, config: PlanConfig, solve
         name = job.name
         earlier, clock = known.get(name), asked.clocks.get(name)
         told = earlier_clocks.get(name)
-        if earlier is None or not (earlier is job or earlier == job):
+        if earlier is None or not _tells_all(told, clock, earlier, job):
             jobs.append(job)
             clocks[name] = clock
         elif clock is not told and clock != told:
@@ -84,30 +81,24 @@ def question_after(before: Asked | None, asked: Asked, config: PlanConfig, solve
     nodes = before is None or before.base.nodes != snapshot.nodes
     light = replace(snapshot, jobs=(), nodes=snapshot.nodes if nodes else ())
     names = tuple([job.name for job in snapshot.jobs])
-    return Question(light, config, names, tuple(jobs), clocks, nodes, solve_s)
+    return Question(light, config, names, sent(jobs), clocks, nodes, solve_s)
+
+
+def _tells_all(told: Clock | None, clock: Clock | None, earlier: core.Job, job: core.Job) -> bool:
+    """Whether who knows the job as it was `earlier` needs no more than the clock to know it as it is now."""
+    if clock is None:  # a job that had one is known with the times of some moment
+        return told is None and (earlier is job or earlier == job)
+    return earlier is job or differ_in_times_only(earlier, job)
 
 
 def asked_after(before: Asked | None, question: Question) -> Asked:
     """What the question is about."""
     known = {job.name: job for job in before.base.jobs} if before is not None else {}
-    known |= {job.name: _with_shared_profiles(job) for job in question.jobs}
+    known |= {job.name: job for job in received(question.jobs)}
     clocks: dict[str, Clock | None] = {**(before.clocks if before is not None else {}), **question.clocks}
     nodes = question.snapshot.nodes if question.nodes or before is None else before.base.nodes
     base = replace(question.snapshot, jobs=tuple([known[name] for name in question.names]), nodes=nodes)
     return Asked(base, {name: clock for name in question.names if (clock := clocks.get(name)) is not None})
-
-
-def _with_shared_profiles(job: core.Job) -> core.Job:
-    """The job; of equal matrices, which jobs of one program have, always with the same object. The planner works out
-    once what follows from an object."""
-    if not job.profiles:
-        return job
-    return replace(job, profiles=_shared(tuple(job.profiles.items())))
-
-
-@lru_cache(maxsize=_SHARED_PROFILES)
-def _shared(profiles: tuple[tuple[str, core.Profile], ...]) -> Mapping[str, core.Profile]:
-    return dict(profiles)
 
 
 def answer_of(planned: Planned, jobs: Iterable[core.Job]) -> Answer:

@@ -182,4 +182,4 @@ def _used_by_children_s() -> float:
 def question_of(state: ClusterState, policy: PolicyInForce, now: float) -> ForecastQuestion:
     """The request about the cluster at `now`. Pure."""
     config = replace(plan_config(policy, "round"), explain=False)
-    return ForecastQuestion(future_snapshot(state, policy, now).snapshot, config, DRAWS)
+    return ForecastQuestion.about(future_snapshot(state, policy, now).snapshot, config, DRAWS)

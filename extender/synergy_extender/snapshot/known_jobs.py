@@ -41,8 +41,8 @@ class KnownJobs:
         self._present: set[Key] = set()
         self.sizes: Sizes = {}
         """The sizes of the cluster's nodes, the same object as before if they are equal."""
-        self.admitted: dict[str, tuple[str, ...] | None] = {}
-        """The nodes that the templates of one kind admit, None for all, on the present nodes."""
+        self.admitted: dict[tuple[str, tuple[str, ...]], tuple[str, ...] | None] = {}
+        """The nodes that jobs with the same constraints and GPU types may use, None for all, on the present nodes."""
 
     @property
     def clocks(self) -> Clocks:

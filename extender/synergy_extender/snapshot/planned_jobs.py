@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.new_nodes import new_capacity
 from synergy_api.cluster.nodes import pod_spec_admits
 from synergy_api.cluster.pools import NodeCapacity, worker_tolerations
 from synergy_api.names import RESOURCE_GPU
@@ -127,7 +128,7 @@ class PlannedJobs:
     def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
         """The nodes that the template admits and whose GPUs leave a client as much memory as the job needs, None for
         all. The job may stay where it is."""
-        kind = self._known.constraints(job)
+        kind = self._known.constraints(job), tuple(job.spec.gpu_types)
         admitted = self._known.admitted
         if kind not in admitted:
             admitted[kind] = _admitting(self._state, job)
@@ -139,7 +140,8 @@ class PlannedJobs:
             nodes = tuple(name for name in everywhere if name not in small)
         if nodes is None or allocation is None:
             return nodes
-        return tuple(sorted({*nodes, *(share.node for share in allocation.workers)}))
+        more = {share.node for share in allocation.workers}.difference(nodes)
+        return (*nodes, *sorted(more)) if more else nodes
 
     def _with_shared_gpus(self, nodes: tuple[str, ...] | None) -> tuple[str, ...]:
         """Of these nodes those where two jobs can have one GPU."""
@@ -170,20 +172,24 @@ class PlannedJobs:
 
 
 def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
-    """A template that is no pod's admits no node. The operator reports it to the user; here it must not end the
-    plan."""
+    """The nodes that the job's template admits, of those with a GPU type that the job may use; None if these are all.
+
+    A template that is no pod's admits no node. The operator reports it to the user; here it must not end the plan."""
+    kinds = {one.name: one.gpu_type for one in state.capacities if one.gpu_type}
+    kinds |= {group_name(pool.name): new_capacity(pool, how).gpu_type for pool, how in growing(state)}
+    wanted = [name for name, gpu_type in kinds.items() if gpu_type in (job.spec.gpu_types or (gpu_type,))]
     try:
-        nodes = {**{one.name: state.nodes[one.name] for one in state.capacities}, **new_node_objects(state)}
+        nodes = {**state.nodes, **new_node_objects(state)}
         resources = {one.name: one.resource for one in state.capacities}
         resources |= {group_name(pool.name): pool.resource or RESOURCE_GPU for pool, _ in growing(state)}
         names = [
             name
-            for name, node in nodes.items()
-            if pod_spec_admits(job.constraints, node, worker_tolerations(resources[name]))
+            for name in wanted
+            if pod_spec_admits(job.constraints, nodes[name], worker_tolerations(resources[name]))
         ]
     except (TypeError, AttributeError, KeyError, ValueError):
         return ()
-    return None if len(names) == len(nodes) else tuple(names)
+    return None if len(names) == len(wanted) else tuple(names)
 
 
 def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | None) -> ProfileRequest:

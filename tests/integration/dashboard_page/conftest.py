@@ -75,8 +75,8 @@ def serve() -> Iterator[Callable[[Demo], Served]]:
 
 @pytest.fixture
 def served(serve: Callable[[Demo], Served]) -> Served:
-    """40 nodes; a change every half second once it is no longer `still`."""
-    return serve(Demo(realistic(), every_s=0.5, still=True))
+    """40 nodes; a change every half second while `changes` are to come."""
+    return serve(Demo(realistic(), every_s=0.5, changes=0))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ Visit = Callable[..., Page]
 @pytest.fixture
 def still(serve: Callable[[Demo], Served]) -> Served:
     """Nothing changes while axe looks."""
-    return serve(Demo(realistic(), still=True))
+    return serve(Demo(realistic(), changes=0))
 
 
 def opened(served: Served, visit: Visit, name: str, *, dark: bool = False, width: int = 1280) -> Page:

@@ -17,7 +17,7 @@ Serve = Callable[[Demo], Served]
 
 def still(serve: Serve) -> Served:
     """A cluster in which nothing changes during the test."""
-    return serve(Demo(realistic(), still=True))
+    return serve(Demo(realistic(), changes=0))
 
 
 def test_cluster(serve: Serve, visit: Visit) -> None:
@@ -199,7 +199,7 @@ def test_no_such_job_and_no_such_page(serve: Serve, visit: Visit) -> None:
 
 
 def test_hidden_jobs_are_told_of_as_a_number(serve: Serve, visit: Visit) -> None:
-    page = visit(serve(Demo(realistic(), hidden=7, still=True)))
+    page = visit(serve(Demo(realistic(), hidden=7, changes=0)))
     expect(page.get_by_text("7 jobs in namespaces that you may not see")).to_be_visible()
 
 

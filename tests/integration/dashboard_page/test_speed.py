@@ -1,5 +1,6 @@
 """The page of a large cluster: 1,250 nodes with 10,000 GPUs, 5,000 jobs."""
 
+import math
 from collections.abc import Callable
 
 from playwright.sync_api import CDPSession, Page
@@ -18,7 +19,7 @@ def busy_ms(session: CDPSession) -> float:
 
 
 def test_first_content_and_updates(serve: Callable[[Demo], Served], visit: Visit) -> None:
-    demo = Demo(large(), every_s=0.4, still=True)
+    demo = Demo(large(), every_s=0.4, changes=0)
     served = serve(demo)
     page = visit(served, "#/policy")
     until(page, "performance.getEntriesByName('first-content').length > 0")
@@ -32,7 +33,7 @@ def test_first_content_and_updates(serve: Callable[[Demo], Served], visit: Visit
     wall = page.evaluate("performance.getEntriesByName('first-content')[0].startTime")
     page.wait_for_timeout(1500)  # the chart
 
-    demo.still = False
+    demo.changes = math.inf
     page.reload()
     until(page, "performance.getEntriesByName('update').length >= 2", 60)
     before = busy_ms(session)

@@ -5,6 +5,7 @@ For work on the page and its tests. The live stream sends a change every `--ever
 
 import argparse
 import asyncio
+import math
 import random
 import time
 from collections.abc import AsyncIterator, Callable
@@ -45,16 +46,16 @@ class Demo:
     """One made-up cluster and what its API answers.
 
     `token` empty: everyone may read. `broken` ends the stream, `forbidden` names requests that are answered with 403.
-    Nothing changes while it is `still`.
+    So many `changes` are still to come.
     """
 
     def __init__(
-        self, world: World, *, token: str = "", every_s: float = 2.0, still: bool = False, hidden: int = 0
+        self, world: World, *, token: str = "", every_s: float = 2.0, changes: float = math.inf, hidden: int = 0
     ) -> None:
         self.world = world
         self.token = token
         self.every_s = every_s
-        self.still = still
+        self.changes = changes
         self.hidden = hidden
         self.broken = False
         self.forbidden: set[str] = set()
@@ -156,7 +157,10 @@ class Demo:
         yield b": connected\n\n"
         while not self.broken:
             await asyncio.sleep(self.every_s)
-            change = None if self.still else self.change()
+            if self.changes <= 0:
+                continue
+            self.changes -= 1
+            change = self.change()
             if change is not None:
                 yield b"event: change\ndata: " + _json(change) + b"\n\n"
 

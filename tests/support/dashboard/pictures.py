@@ -44,7 +44,7 @@ def take(browser: Browser, url: str, file: Path, *, width: int, dark: bool) -> N
 
 def main(folder: Path) -> None:
     """Take all of them."""
-    demo = Demo(realistic(), still=True)
+    demo = Demo(realistic(), changes=0)
     server = uvicorn.Server(uvicorn.Config(demo.app(), port=0, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -103,3 +103,11 @@ def test_gpus_are_stranded_that_too_little_cpu_is_left_beside() -> None:
     assert reservations.stranded(np.array([[12000, GIB]]), 1).tolist() == [3]
     assert reservations.stranded(np.array([[24000, GIB]]), 1).tolist() == [7]
     assert reservations.stranded(np.array([[3000, GIB]]), 1).tolist() == [0]
+
+
+def test_which_nodes_are_named_is_right_for_any_number_of_lists() -> None:
+    pool = Pool("V100", [node(f"n{index}") for index in range(200)])
+    for _ in range(2):
+        for index in range(200):
+            assert np.flatnonzero(pool.named((f"n{index}", "gone"))).tolist() == [pool.index[f"n{index}"]]
+    assert not pool.named(()).any()

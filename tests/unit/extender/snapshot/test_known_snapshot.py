@@ -56,12 +56,12 @@ def test_of_jobs_of_which_only_time_has_passed_nothing_is_sent() -> None:
     first = asked_of(state, known, NOW + 1)
     later = asked_of(state, known, NOW + 9)
     sent = question_after(first, later, PlanConfig(), 1.0)
-    assert (sent.jobs, sent.clocks, sent.nodes) == ((), {}, False)
+    assert (sent.jobs.jobs, sent.clocks, sent.nodes) == ((), {}, False)
     theirs = snapshot_at(later.base, later.clocks)
     assert {one.name: one.attained_gpu_s for one in theirs.jobs} == {"team/a": 9.0, "team/b": 0.0}
     changed = replace(state, jobs={**state.jobs, job("b").key: job("b", gpus=4)})
     last = asked_of(changed, known, NOW + 10)
-    assert [one.name for one in question_after(later, last, PlanConfig(), 1.0).jobs] == ["team/b"]
+    assert [one.name for one in question_after(later, last, PlanConfig(), 1.0).jobs.jobs] == ["team/b"]
 
 
 def test_a_job_that_only_its_times_tell_from_before_is_the_same_object() -> None:
@@ -71,9 +71,32 @@ def test_a_job_that_only_its_times_tell_from_before_is_the_same_object() -> None
     first = asked_of(state, known, NOW)
     later = asked_of(replace(state, jobs={job("a").key: job("a", status=received)}), known, NOW)
     sent = question_after(first, later, PlanConfig(), 1.0)
-    assert (sent.jobs, list(sent.clocks)) == ((), ["team/a"])
+    assert (sent.jobs.jobs, list(sent.clocks)) == ((), ["team/a"])
     assert later.base.jobs[0] is first.base.jobs[0]
     assert snapshot_at(later.base, later.clocks).jobs[0].received_s == {"V100": 3.0}
+
+
+def test_who_forgot_all_sends_only_what_the_process_does_not_know() -> None:
+    """As after the lead was lost and is back."""
+    state = cluster(NODES, [job("a"), job("b", gpus=2)])
+    first, later = asked_of(state, KnownSnapshot(), NOW), asked_of(state, KnownSnapshot(), NOW + 9)
+    assert first.base.jobs != later.base.jobs
+    sent = question_after(first, later, PlanConfig(), 1.0)
+    assert (sent.jobs.jobs, sent.clocks) == ((), {})
+    theirs = asked_after(asked_after(None, encoded(question_after(None, first, PlanConfig(), 1.0))), encoded(sent))
+    assert snapshot_at(theirs.base, theirs.clocks) == snapshot_at(later.base, later.clocks)
+
+
+def test_a_job_whose_clock_stops_is_sent_with_its_times() -> None:
+    first = asked_of(cluster(NODES, [job("a")]), KnownSnapshot(), NOW)
+    running = asked_of(cluster(NODES, [job("a")]), KnownSnapshot(), NOW + 9)
+    stopped = Asked(running.base, {})
+    theirs: Asked | None = None
+    for before, asked in ((None, first), (first, running), (running, stopped)):
+        theirs = asked_after(theirs, encoded(question_after(before, asked, PlanConfig(), 1.0)))
+    assert theirs is not None
+    assert (theirs.base.jobs, theirs.clocks) == (running.base.jobs, {})
+    assert running.base.jobs[0].waiting_s == first.base.jobs[0].waiting_s + 9
 
 
 def test_a_process_that_may_have_seen_anything_is_told_all() -> None:

@@ -230,6 +230,23 @@ def test_a_taint_that_only_some_templates_tolerate_keeps_the_others_away() -> No
     assert {wish.name: wish.nodes for wish in wishes} == {"team/plain": ("n1",), "team/t": None}
 
 
+def test_what_a_template_admits_counts_among_the_gpu_types_that_the_job_may_use() -> None:
+    unknown = node_object("n0")
+    unknown["metadata"]["labels"] = {}
+    nodes = [unknown, node_object("n1"), node_object("n2", gpu_type="T4", taints=[KWOK])]
+    jobs = [job("v100", spec={"gpuTypes": ["V100"]}), job("t4", spec={"gpuTypes": ["T4"]}), job("any")]
+    wishes = built(cluster(nodes, jobs, tolerated=[KWOK["key"]])).jobs
+    assert {wish.name: wish.nodes for wish in wishes} == {"team/v100": None, "team/t4": (), "team/any": ("n1",)}
+
+
+def test_running_jobs_that_may_use_the_same_nodes_share_the_list() -> None:
+    nodes = [node_object("n1"), node_object("n2"), node_object("n3", taints=[KWOK])]
+    jobs = [job(name, status={"allocation": allocation(share(node))}) for name, node in (("a", "n1"), ("b", "n2"))]
+    one, other = built(cluster(nodes, jobs, tolerated=[KWOK["key"]])).jobs
+    assert one.nodes == ("n1", "n2")
+    assert one.nodes is other.nodes
+
+
 def test_a_running_job_may_stay_where_its_template_would_no_longer_be_admitted() -> None:
     nodes = [node_object("n1"), node_object("n2", taints=[KWOK])]
     held = {"allocation": allocation(share("n2"))}
