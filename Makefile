@@ -13,7 +13,6 @@ APART := PYTHONPATH=tests $(PY) -m support.apart
 AGAIN := env PYTHONPATH=tests $(PY) -m support.again
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
-IMAGES_E2E := $(IMAGES) && $(IMAGES) examples-torch
 # real processes, but no cluster
 PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
 PAGE_SUITE := tests/integration/dashboard_page/
@@ -151,7 +150,7 @@ integration-devcluster: setup prerequisites
 	$(AGAIN) $(DEVCLUSTER_SUITE)
 
 test-e2e: setup prerequisites prometheus chromium ## real kubelet and containers, the chart installed
-	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(AGAIN) tests/e2e'
+	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && $(AGAIN) tests/e2e'
 
 # what needs the network comes first: the namespace has no way out
 test-kind: setup prerequisites ## a real kind cluster with the node image built here, on a Docker of its own
@@ -251,9 +250,9 @@ recorder: setup prerequisites postgres
 worker-clusters: setup prerequisites ## a hub and two worker clusters: jobs start where they start soonest, and never in two
 	$(ON_DEVCLUSTER) $(BIN)/pytest $(CLUSTERS_SUITE) -m long
 
-# every manifest of the examples, an export that is simulated again, and PyTorch's losses over preemptions
+# what needs PyTorch's image, every manifest of the examples, an export that is simulated again
 e2e-long: setup prerequisites
-	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(BIN)/pytest tests/e2e -m long'
+	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && $(IMAGES) examples-torch && $(BIN)/pytest tests/e2e -m long'
 
 # the whole demo on a real kind cluster
 demo-kind-test: setup prerequisites

@@ -68,6 +68,7 @@ def test_the_quickstart_shows_the_job_that_it_submits(repository: Path) -> None:
     assert loop in script
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("real_node_only")
 async def test_the_image_of_three_lines_trains(

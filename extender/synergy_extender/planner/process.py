@@ -34,7 +34,7 @@ from synergy_extender.planner.question import (
     answer_of,
     asked_after,
 )
-from synergy_extender.snapshot.times import snapshot_at
+from synergy_extender.snapshot.times import move_on
 
 NICENESS = 10
 """Where cores are scarce a plan waits for the filter, which runs inside the kube-scheduler's serial loop."""
@@ -70,7 +70,9 @@ class Planner:
     def _next(self, question: Question) -> core.Snapshot:
         """The snapshot that the question is about."""
         self._asked = asked_after(self._asked, question)
-        return snapshot_at(self._asked.base, self._asked.clocks)
+        snapshot = self._asked.base
+        move_on(snapshot.jobs, self._asked.clocks, snapshot.now)
+        return snapshot
 
     def _plan(self, snapshot: core.Snapshot, config: PlanConfig) -> Plan:
         if self._forked is None:

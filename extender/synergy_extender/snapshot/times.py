@@ -102,6 +102,7 @@ _ALL: Final = tuple(one.name for one in fields(core.Job))
 _LASTING: Final = tuple(name for name in _ALL if name not in TIMED)
 _lasting = attrgetter(*_LASTING)
 _timed = attrgetter(*TIMED)
+_times = msgspec.structs.astuple
 _SETTERS: Final[tuple[Any, ...]] = tuple(getattr(core.Job, name).__set__ for name in _LASTING)
 _TIMED_SETTERS: Final[tuple[Any, ...]] = tuple(getattr(core.Job, name).__set__ for name in TIMED)
 
@@ -138,6 +139,16 @@ def at(job: core.Job, clock: Clock | None, now: float) -> core.Job:
 def all_at(jobs: Iterable[core.Job], clocks: Clocks, now: float) -> tuple[core.Job, ...]:
     """The jobs at `now`."""
     return tuple([at(job, clocks.get(job.name), now) for job in jobs])
+
+
+def move_on(jobs: Iterable[core.Job], clocks: Clocks, now: float) -> None:
+    """Set the times of the jobs to those at `now`, in place: for the only one who has these objects. To make 5,000 jobs
+    anew for each plan takes a third of the plan's time."""
+    for job in jobs:
+        clock = clocks.get(job.name)
+        if clock is not None:
+            for put, value in zip(_TIMED_SETTERS, _times(clock.at(now)), strict=True):
+                put(job, value)
 
 
 def snapshot_at(snapshot: core.Snapshot, clocks: Clocks) -> core.Snapshot:
