@@ -83,7 +83,7 @@ class PlanningLoop:
         self._unstarted = Unstarted()
         self._last_fill: FillPlan | None = None
         self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
-        self._computed_s = 0.0
+        self._computed_s, self._planned_s = 0.0, 0.0
         self._passed_at = 0.0
         self.last: LastPlan | None = None
 
@@ -169,7 +169,7 @@ class PlanningLoop:
         wake_at = next_wake(
             now, self._cache.jobs.values(), self._timetable, self._again_at, self._statuses.unwritten.next_in_s
         )
-        rest_until = self._passed_at + rest_s(self._computed_s)
+        rest_until = self._passed_at + rest_s(self._computed_s, self._planned_s)
         try:
             async with asyncio.timeout(max(0.0, wake_at - now)):
                 await self._dirty.wait()
@@ -180,7 +180,7 @@ class PlanningLoop:
 
     async def _pass(self) -> None:
         now = self._clock()
-        self._again_at, self._computed_s = None, 0.0
+        self._again_at, self._computed_s, self._planned_s = None, 0.0, 0.0
         written = self._read.of(self._cache.policy, self._policy)
         self._policy = with_prices(written, self._policy, self._cache.capacities())
         if self._clock_steps.stepped(now):
@@ -275,7 +275,7 @@ class PlanningLoop:
         planned = await self._worker.plan(built.base, config, self.rounds.solve_s, built.clocks)
         self._last_fill = fill
         self._metrics.planning.seconds.labels(mode).observe(planned.seconds)
-        self._computed_s += planned.seconds
+        self._planned_s = planned.seconds
         if planned.plan.shares_from:
             self._metrics.planning.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)

@@ -40,10 +40,11 @@ def next_wake(
     return min(times)
 
 
-def rest_s(computed_s: float) -> float:
-    """How long a pass that computed so long keeps the next one away.
+def rest_s(computed_s: float, planned_s: float) -> float:
+    """How long a pass keeps the next one away that computed so long in this process, and in the planner's.
 
-    While changes stream in, of the time that passes two parts in three belong to others: the verbs share the cores. The
-    rest begins with the end of a pass, so that the first change after a quiet time does not wait for it.
+    While changes stream in, two parts in three of the first time are left to the verbs, which share the interpreter,
+    and half of the second, in which they share the cores only and go first. The rest begins with the end of a pass, so
+    that the first change after a quiet time does not wait for it.
     """
-    return min(_IDLE_SHARE * computed_s, _REST_MOST_S)
+    return min(_IDLE_SHARE * computed_s + planned_s, _REST_MOST_S)
