@@ -97,12 +97,16 @@ class PlanWorker:
         child.stdin.write(LENGTH.pack(len(request)) + request)
         await child.stdin.drain()
         (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
-        answer: Answer | str = _ANSWERS.decode(await child.stdout.readexactly(length))
+        answer = await asyncio.to_thread(_planned, await child.stdout.readexactly(length), asked)
         if isinstance(answer, str):
             self._known = None  # it may not even have read the question
-            return answer
-        return planned_of(answer, asked.base.jobs)
+        return answer
 
 
 def _request(before: Asked | None, asked: Asked, config: PlanConfig, solve_s: float) -> bytes:
     return msgspec.msgpack.encode(question_after(before, asked, config, solve_s))
+
+
+def _planned(told: bytes, asked: Asked) -> Planned | str:
+    answer: Answer | str = _ANSWERS.decode(told)
+    return answer if isinstance(answer, str) else planned_of(answer, asked.base.jobs)

@@ -12,6 +12,7 @@ from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.jobs.unstarted import Unstarted, waits_for_room
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key
 from synergy_extender.decisions.concerned import KnownPlaces
@@ -286,11 +287,14 @@ class PlanningLoop:
     async def _afterwards(self, plan: Plan | None) -> None:
         """What no worker waits for."""
         state = self._state(now := self._clock())
-        jobs = state.jobs.values()
-        self._granted_since = {job.key: self._granted_since.get(job.key, now) for job in jobs if waits_for_room(job)}
-        self._unstarted.note(jobs, state.pods, self._cache.assumed, now)
+        await asyncio.to_thread(self._note, state, self._cache.assumed.copy(), now)
         self._forecasts.note_starts(state, now)
-        await self._statuses.repair(jobs)
+        await self._statuses.repair(state.jobs.values())
         await self._autoscaling.follow(state, plan, self._reserved.values(), now)
         shares = self.last.planned.plan.shares_from if self.last is not None else ""
         await self._publisher.publish(state, self._policy, now, shares, planned=self.planned_round or None)
+
+    def _note(self, state: ClusterState, assumed: AssumedBindings, now: float) -> None:
+        since, jobs = self._granted_since, state.jobs.values()
+        self._granted_since = {job.key: since.get(job.key, now) for job in jobs if waits_for_room(job)}
+        self._unstarted.note(jobs, state.pods, assumed, now)
