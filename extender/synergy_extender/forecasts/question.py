@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
-from synergy_extender.planner.sent_jobs import SentJobs, received, sent
+from synergy_extender.snapshot.sent_jobs import SentJobs, received, sent
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from operator import attrgetter
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
-from synergy_extender.planner.sent_jobs import SentJobs, received, sent
+from synergy_extender.snapshot.sent_jobs import SentJobs, received, sent
 from synergy_extender.snapshot.times import Clock, Clocks, differ_in_times_only
 
 LENGTH = struct.Struct("!Q")

@@ -32,7 +32,7 @@ from synergy_extender.planning.skipped_fill import FillPlan, FillSignatures
 from synergy_extender.planning.wake import DEBOUNCE_S, next_wake, rest_s
 from synergy_extender.rounds import Moment, Rounds, Timetable
 from synergy_extender.snapshot.failing import without_failing_nodes
-from synergy_extender.snapshot.known import KnownSnapshot
+from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.tenants.planned import tenants_of
 from synergy_extender.writing.job_statuses import JobStatuses

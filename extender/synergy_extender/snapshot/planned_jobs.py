@@ -19,7 +19,7 @@ from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.colocation.order import group_of, key_of
 from synergy_extender.colocation.usages import too_small_clients
 from synergy_extender.snapshot.entitlements import Entitlements
-from synergy_extender.snapshot.known_jobs import KnownJobs
+from synergy_extender.snapshot.known.jobs import KnownJobs
 from synergy_extender.snapshot.node_groups import group_name, growing, new_node_objects
 from synergy_extender.snapshot.nodes import room_of
 from synergy_extender.snapshot.requests import held, profiling, running_profile, training

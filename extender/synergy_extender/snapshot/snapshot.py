@@ -12,7 +12,7 @@ from synergy_extender.cluster.run_state import RunState, open_run, run_state
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.snapshot.entitlements import Entitlements
-from synergy_extender.snapshot.known import KnownSnapshot
+from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.node_groups import node_groups
 from synergy_extender.snapshot.nodes import takes_new
 from synergy_extender.snapshot.planned_jobs import PlannedJobs, has_full_room

@@ -14,7 +14,7 @@ from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, Stances
 from synergy_extender.planner.question import Asked, question_after
 from synergy_extender.rounds import Moment, Rounds
-from synergy_extender.snapshot.known import KnownSnapshot
+from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.snapshot import build_snapshot
 
 Json = dict[str, object]

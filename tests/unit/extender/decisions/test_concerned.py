@@ -23,7 +23,7 @@ from synergy_extender.decisions.plan_result import PlanResult, Stances
 from synergy_extender.planning.policy import PolicyInForce
 from synergy_extender.planning.skipped_fill import FillSignatures
 from synergy_extender.rounds import Moment
-from synergy_extender.snapshot.known import KnownSnapshot
+from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.snapshot import build_snapshot
 
 Step = tuple[Event, Mode | Literal["none"], str, bool]

@@ -11,7 +11,7 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.planner.process import Planner
 from synergy_extender.planner.question import Answer, Asked, planned_of, question_after
-from synergy_extender.snapshot.known import KnownSnapshot
+from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.snapshot import build_snapshot
 
 CONFIG = PlanConfig(policy="las", mechanism="tune")

@@ -17,7 +17,7 @@ from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.planner.question import Asked, Question, asked_after, question_after
-from synergy_extender.snapshot.known import KnownSnapshot
+from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot
 from synergy_extender.snapshot.times import Times, differ_in_times_only, snapshot_at, times_of, with_times
 

@@ -1,4 +1,4 @@
-"""What one snapshot leaves for the next."""
+"""What snapshots keep for the next: entitlements, nodes, runs and jobs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from synergy_api.cluster.tenancy import Tenancy
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.snapshot.entitlements import NO_CLASSES, Entitlement, Entitlements, entitlements
-from synergy_extender.snapshot.known_jobs import KnownJobs
+from synergy_extender.snapshot.known.jobs import KnownJobs
 from synergy_extender.snapshot.nodes import node_of
 from synergy_extender.snapshot.used_room import KnownRuns
 

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from support.planner.snapshots import snapshots
 from synergy_core.model import snapshot as core
-from synergy_extender.planner.sent_jobs import SentJobs, received, sent
+from synergy_extender.snapshot.sent_jobs import SentJobs, received, sent
 
 NODES = tuple(f"node-{index:04}" for index in range(500))
 

@@ -1,0 +1,1 @@
+"""What one snapshot leaves for the next."""
