@@ -113,7 +113,7 @@ properties: setup ## the planner's promises on a thousand random clusters each; 
 	$(BIN)/pytest tests/unit/core/test_promises.py tests/unit/core/selection/tenancy tests/unit/core/policies/allocation/test_against_a_second_solver.py -n auto --hypothesis-profile=many
 
 performance-small: setup ## ratios to references at small sizes, in declared ranges
-	$(AGAIN) tests/performance
+	$(BIN)/pytest tests/performance
 
 performance: setup prerequisites ## the same at large sizes, with the product's processes, on an idle machine: RELEASE=0.3.0 keeps the figures
 	PYTHONPATH=tests $(PY) -m performance --size large $(if $(RELEASE),--record $(RELEASE))
@@ -212,7 +212,7 @@ chaos-outage: setup prerequisites faketime ## jobs train on while the control pl
 
 chaos-short: setup prerequisites faketime ## each kind of fault once, a short outage, gangs that got stuck
 	$(IMAGES) --build-only
-	$(APART) $(AGAIN) tests/chaos
+	$(APART) $(BIN)/pytest tests/chaos
 
 fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the simulator says: 15 minutes
 	$(IMAGES) --build-only

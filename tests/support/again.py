@@ -1,7 +1,8 @@
 """`python -m support.again PYTEST_ARGUMENTS...`: pytest, and once more for the few tests that failed.
 
 For suites of real processes, which a busy machine can trouble in ways that have nothing to do with the change. What
-failed first is printed in full all the same, and named at the end. More than `MOST` failures are not chance.
+failed first is printed in full all the same, and named at the end. More than `MOST` failures are not chance. Where one
+failure in many runs is the fault that is sought, as in chaos, suites are not run by this.
 """
 
 import json
@@ -18,7 +19,13 @@ MOST = 3
 def _pytest(cache: Path, arguments: list[str]) -> int:
     command = [sys.executable, "-m", "pytest", f"--override-ini=cache_dir={cache}", *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(command, env=environment, check=False).returncode
+    with subprocess.Popen(command, env=environment) as running:
+        # an interrupt from the keyboard reaches pytest by itself, which then says what has failed
+        signal.signal(signal.SIGINT, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, _: running.send_signal(number))
+        status = running.wait()
+        return status if status >= 0 else 128 - status
 
 
 def _failed(cache: Path) -> list[str]:
@@ -28,8 +35,6 @@ def _failed(cache: Path) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """The exit status of pytest, or of its second run."""
-    # an interrupt ends pytest, which then says what has failed
-    signal.signal(signal.SIGINT, lambda *_: None)
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
         status = _pytest(cache, arguments)
@@ -38,9 +43,8 @@ def main(arguments: list[str]) -> int:
             return status
         print("once more for what failed:", *failed, sep="\n  ", flush=True)
         status = _pytest(cache, [*arguments, "--last-failed", "--last-failed-no-failures=none"])
-        print(
-            "failed twice:" if status else "failed once, and passed the second time:", *failed, sep="\n  ", flush=True
-        )
+        said = {0: "failed once, and passed the second time:", 1: "failed twice:"}
+        print(said.get(status, "failed once, and the second run broke off:"), *failed, sep="\n  ", flush=True)
         return status
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,10 @@ def test_a_wrong_argument_is_not_tried_again(tmp_path: Path) -> None:
     assert "once more" not in done.stdout
 
 
-def test_an_interrupted_run_says_what_has_failed(tmp_path: Path) -> None:
-    waits = "\ndef test_waits():\n    Path(__file__).with_name('waits').touch()\n    import time; time.sleep(600)\n"
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGTERM, 128 + signal.SIGTERM)])
+def test_a_run_that_is_ended_is_not_tried_again(tmp_path: Path, number: signal.Signals, status: int) -> None:
+    waits = "\ndef test_waits():\n    import os, time\n"
+    waits += "    Path(__file__).with_name('waits').write_text(str(os.getpid()))\n    time.sleep(600)\n"
     (tmp_path / "test_inner.py").write_text(TESTS.format(count=1, failures=1) + waits)
     running = subprocess.Popen(
         [sys.executable, "-m", "support.again", *OPTIONS, "test_inner.py"],
@@ -81,12 +84,23 @@ def test_an_interrupted_run_says_what_has_failed(tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    end = time.monotonic() + 60
-    while not (tmp_path / "waits").exists():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    os.killpg(running.pid, signal.SIGINT)
-    said, _ = running.communicate(timeout=60)
-    assert running.returncode == 2
-    assert "FAILED test_inner.py::test_fails[0]" in said
+    try:
+        end = time.monotonic() + 100
+        while not (tmp_path / "waits").exists() or not (tmp_path / "waits").read_text():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        if number == signal.SIGINT:  # from a terminal it comes to the whole group
+            os.killpg(running.pid, number)
+        else:
+            running.send_signal(number)
+        said, _ = running.communicate(timeout=60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+    assert running.returncode == status
     assert "once more" not in said
+    if number == signal.SIGINT:
+        assert "FAILED test_inner.py::test_fails[0]" in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "waits").read_text()), 0)

@@ -93,6 +93,7 @@ class Pool:
             found[[self.index[name] for name in names if name in self.index]] = True
             if len(self._named) >= _NODE_LISTS:
                 self._named.clear()
+            found.setflags(write=False)
             self._named[names] = found
         return found
 

@@ -11,8 +11,7 @@ from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.jobs.unstarted import Unstarted, waits_for_room
-from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.jobs.unstarted import Unstarted
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key
 from synergy_extender.decisions.concerned import KnownPlaces
@@ -80,7 +79,6 @@ class PlanningLoop:
         self._timetable: Timetable | None = None
         self._clock_steps = ClockSteps()
         self._reserved: Mapping[Key, core.Allocation] = {}
-        self._granted_since: dict[Key, float] = {}
         self._unstarted = Unstarted()
         self._last_fill: FillPlan | None = None
         self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
@@ -158,7 +156,7 @@ class PlanningLoop:
 
     def _forget(self) -> None:
         self._timetable, self._again_at, self._last_fill = None, None, None
-        self._reserved, self._granted_since = {}, {}
+        self._reserved = {}
         self._unstarted.forget()
         self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
         self._statuses.forget()
@@ -210,7 +208,7 @@ class PlanningLoop:
             result,
             self._cache.assumed.copy(),
             reserved=self._reserved,
-            granted_since=self._granted_since,
+            granted_since=self._unstarted.granted_since,
             unstarted_since=self._unstarted.since,
             most_checkpoint_s=self.leaving_s,
             counted=self._policy.history.pending if self._policy.history is not None else (),
@@ -249,7 +247,7 @@ class PlanningLoop:
     def _forget_times(self, now: float) -> None:
         """Forget the times of a clock that has been set since."""
         self._metrics.planning.clock_steps.inc()
-        self._granted_since, self._last_fill = {}, None
+        self._last_fill = None
         self._unstarted.forget()
         if self._timetable is not None:
             # the round of the new time counts as planned: no running job is moved because a clock was set
@@ -273,7 +271,9 @@ class PlanningLoop:
         if fill is not None and self._last_fill is not None and self._last_fill.is_repeated_by(fill.signature, now):
             return None
         config = plan_config(self._policy, mode)
+        begun = time.perf_counter()
         planned = await self._worker.plan(built.base, config, self.rounds.solve_s, built.clocks)
+        self._computed_s += time.perf_counter() - begun - planned.seconds  # the messages
         self._last_fill = fill
         self._metrics.planning.seconds.labels(mode).observe(planned.seconds)
         self._planned_s = planned.seconds
@@ -287,14 +287,9 @@ class PlanningLoop:
     async def _afterwards(self, plan: Plan | None) -> None:
         """What no worker waits for."""
         state = self._state(now := self._clock())
-        await asyncio.to_thread(self._note, state, self._cache.assumed.copy(), now)
+        await asyncio.to_thread(self._unstarted.note, state.jobs.values(), state.pods, self._cache.assumed.copy(), now)
         self._forecasts.note_starts(state, now)
         await self._statuses.repair(state.jobs.values())
         await self._autoscaling.follow(state, plan, self._reserved.values(), now)
         shares = self.last.planned.plan.shares_from if self.last is not None else ""
         await self._publisher.publish(state, self._policy, now, shares, planned=self.planned_round or None)
-
-    def _note(self, state: ClusterState, assumed: AssumedBindings, now: float) -> None:
-        since, jobs = self._granted_since, state.jobs.values()
-        self._granted_since = {job.key: since.get(job.key, now) for job in jobs if waits_for_room(job)}
-        self._unstarted.note(jobs, state.pods, assumed, now)

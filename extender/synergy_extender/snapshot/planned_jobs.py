@@ -86,7 +86,7 @@ class PlannedJobs:
             return None
         if allocation.purpose == "Profile":
             return running_profile(job, self._entitled[job.key].tenant, allocation)
-        partners, nodes = self._partners(job, allocation), self._nodes(job, allocation)
+        partners, nodes = self._partners(job, allocation), self._nodes(job, job.spec.gpu_types, allocation)
         entitled = self._entitled[job.key]
 
         def made() -> core.Job:
@@ -117,21 +117,23 @@ class PlannedJobs:
         return tuple(sorted(there & group - {str(job.key)}))
 
     def _waiting(self, job: JobView) -> core.Job:
-        nodes = self._nodes(job)
         if job.status.phase == "Profiling" and job.status.profile is not None and job.status.profile.request:
-            if job.status.profile.request.shared:
+            request = job.status.profile.request
+            nodes = self._nodes(job, [request.gpu_type])  # which the job need not name
+            if request.shared:
                 nodes = self._with_shared_gpus(nodes)
-            request = _fitting(job.status.profile.request, self._rooms, nodes)
-            return profiling(job, self._entitled[job.key].tenant, request, nodes)
-        return self._training(job, nodes, self._reserved.get(job.key))
+            return profiling(job, self._entitled[job.key].tenant, _fitting(request, self._rooms, nodes), nodes)
+        return self._training(job, self._nodes(job, job.spec.gpu_types), self._reserved.get(job.key))
 
-    def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
-        """The nodes that the template admits and whose GPUs leave a client as much memory as the job needs, None for
-        all. The job may stay where it is."""
-        kind = self._known.constraints(job), tuple(job.spec.gpu_types)
+    def _nodes(
+        self, job: JobView, gpu_types: Sequence[str], allocation: Allocation | None = None
+    ) -> tuple[str, ...] | None:
+        """The nodes of these GPU types, of all if there are none, that the template admits and whose GPUs leave a
+        client as much memory as the job needs. None for all. The job may stay where it is."""
+        kind = self._known.constraints(job), tuple(gpu_types)
         admitted = self._known.admitted
         if kind not in admitted:
-            admitted[kind] = _admitting(self._state, job)
+            admitted[kind] = _admitting(self._state, job, gpu_types)
         nodes = admitted[kind]
         small = too_small_clients(job, self._shared)
         if small:
@@ -171,13 +173,13 @@ class PlannedJobs:
         return allocation.purpose == "Train" and not self._entitled[job.key].preemptible
 
 
-def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
-    """The nodes that the job's template admits, of those with a GPU type that the job may use; None if these are all.
+def _admitting(state: ClusterState, job: JobView, gpu_types: Sequence[str]) -> tuple[str, ...] | None:
+    """The nodes that the job's template admits, of those of these GPU types; None if these are all.
 
     A template that is no pod's admits no node. The operator reports it to the user; here it must not end the plan."""
     kinds = {one.name: one.gpu_type for one in state.capacities if one.gpu_type}
     kinds |= {group_name(pool.name): new_capacity(pool, how).gpu_type for pool, how in growing(state)}
-    wanted = [name for name, gpu_type in kinds.items() if gpu_type in (job.spec.gpu_types or (gpu_type,))]
+    wanted = [name for name, gpu_type in kinds.items() if gpu_type in (gpu_types or (gpu_type,))]
     try:
         nodes = {**state.nodes, **new_node_objects(state)}
         resources = {one.name: one.resource for one in state.capacities}

@@ -159,9 +159,9 @@ class Demo:
             await asyncio.sleep(self.every_s)
             if self.changes <= 0:
                 continue
-            self.changes -= 1
             change = self.change()
             if change is not None:
+                self.changes -= 1
                 yield b"event: change\ndata: " + _json(change) + b"\n\n"
 
     def change(self) -> answers.Change | None:

@@ -17,10 +17,13 @@ _NOTHING = AssumedBindings()
 
 
 class Unstarted:
-    """Since when each such run has been seen so by this leader. A new leader counts anew."""
+    """Since when each such run has been seen so by this leader, and each that waits for its room before that. A new
+    leader counts anew."""
 
     def __init__(self) -> None:
         self._since: dict[Key, tuple[int, float]] = {}
+        self.granted_since: Mapping[Key, float] = {}
+        """Unix time since which each job waits for its room."""
         self._begun: dict[Key, tuple[JobView, object]] = {}
         """Jobs at rest with the group of their pods, of which one is bound: as long as both stay the same."""
 
@@ -31,10 +34,13 @@ class Unstarted:
 
     def forget(self) -> None:
         """Count anew, as when the clock has stepped."""
-        self._since = {}
+        self._since, self.granted_since = {}, {}
 
     def note(self, jobs: Iterable[JobView], pods: PodIndex, assumed: AssumedBindings, now: float) -> None:
         """Note the state of the runs at `now`."""
+        jobs = list(jobs)
+        granted = self.granted_since
+        self.granted_since = {job.key: granted.get(job.key, now) for job in jobs if waits_for_room(job)}
         seen: dict[Key, tuple[int, float]] = {}
         begun, self._begun = self._begun, {}
         for job in jobs:

@@ -42,7 +42,7 @@ class KnownJobs:
         self.sizes: Sizes = {}
         """The sizes of the cluster's nodes, the same object as before if they are equal."""
         self.admitted: dict[tuple[str, tuple[str, ...]], tuple[str, ...] | None] = {}
-        """The nodes that jobs with the same constraints and GPU types may use, None for all, on the present nodes."""
+        """By constraints and GPU types, the nodes that such jobs may use, None for all, of the present nodes."""
 
     @property
     def clocks(self) -> Clocks:

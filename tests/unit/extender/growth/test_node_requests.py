@@ -275,3 +275,21 @@ def test_each_node_counts_for_one_request(asked: list[tuple[int, int]], births: 
     first = min((one.created for one in requests), default=NOW)
     assert came <= sum(NOW + at >= first for at in births)
     assert all(0 <= one.missing <= one.request.nodes for one in states)
+
+
+@pytest.mark.parametrize(
+    ("gpu_types", "taints", "admitted"),
+    [
+        (["V100"], [], None),
+        (["V100"], [{"key": "mine", "effect": "NoSchedule"}], ("n1",)),
+        (["T4"], [{"key": "mine", "effect": "NoSchedule"}], None),
+        ([], [{"key": "mine", "effect": "NoSchedule"}], ("n1", "n2")),
+    ],
+)
+def test_new_nodes_count_for_jobs_that_may_use_their_gpu_type(
+    gpu_types: list[str], taints: list[dict[str, str]], admitted: tuple[str, ...] | None
+) -> None:
+    nodes = [node_object("n1"), node_object("n2", gpu_type="T4")]
+    found = state(nodes=nodes, jobs=[job("j", spec={"gpuTypes": gpu_types})], taints=taints)
+    (wish,) = build_snapshot(found, mode="round", now=NOW, round_s=20).snapshot.jobs
+    assert wish.nodes == admitted

@@ -1,13 +1,14 @@
 """The planner's process moves its jobs on in place, and plans as if each snapshot were its first."""
 
 import msgspec
-import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from support.extender.cluster import GI, NOW, allocation, cluster, job, node_object, share
 from support.extender.happenings import EVENTS, Event, World
 from synergy_api.timestamps import format_time
-from synergy_core.model.config import PlanConfig
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.planner.process import Planner
 from synergy_extender.planner.question import Answer, Asked, planned_of, question_after
@@ -15,19 +16,25 @@ from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.snapshot import build_snapshot
 
 CONFIG = PlanConfig(policy="las", mechanism="tune")
+POLICIES = ("fifo", "srtf", "las", "2d-las", "max-min-fairness")
 
 
-@given(EVENTS)
-def test_whatever_happened_the_plan_is_that_of_the_snapshot_alone(events: list[Event]) -> None:
+@given(EVENTS, st.sampled_from(POLICIES), st.lists(st.sampled_from(["", "lead lost", "no clocks"]), min_size=30))
+def test_whatever_happened_the_plan_is_that_of_the_snapshot_alone(
+    events: list[Event], policy: str, more: list[str]
+) -> None:
     world, known, planner = World(), KnownSnapshot(), Planner()
     before: Asked | None = None
-    for event in events:
+    modes: tuple[Mode, ...] = ("round", "fill")
+    for number, (event, also) in enumerate(zip(events, more, strict=False)):
         world.happens(event)
-        built = build_snapshot(world.state(), mode="round", now=world.now, round_s=20, known=known)
-        asked = Asked(built.base, built.clocks)
-        answer = planner.answer(msgspec.msgpack.encode(question_after(before, asked, CONFIG, 1.0)))
+        config = PlanConfig(policy=policy, mechanism="tune", mode=modes[number % 2])
+        known = KnownSnapshot() if also == "lead lost" else known
+        built = build_snapshot(world.state(), mode=config.mode, now=world.now, round_s=20, known=known)
+        asked = Asked(built.snapshot, {}) if also == "no clocks" else Asked(built.base, built.clocks)
+        answer = planner.answer(msgspec.msgpack.encode(question_after(before, asked, config, 60.0)))
         assert isinstance(answer, Answer)
-        assert planned_of(answer, built.snapshot.jobs).plan == plan(built.snapshot, CONFIG)
+        assert planned_of(answer, built.snapshot.jobs).plan == plan(built.snapshot, config)
         before = asked
 
 
@@ -58,15 +65,15 @@ def test_a_question_that_cannot_be_read_is_answered_with_what_is_wrong() -> None
     assert answer.startswith("ValidationError: ")
 
 
-@pytest.mark.parametrize("jobs", [0, 3])
-def test_times_of_jobs_without_a_clock_stay(jobs: int) -> None:
-    built = build_snapshot(
-        cluster([node_object("n1", memory_gib=GI)], [job(f"j{index}") for index in range(jobs)]),
-        mode="round",
-        now=NOW,
-        round_s=20,
-    )
-    asked = Asked(built.snapshot, {})
-    answer = Planner().answer(msgspec.msgpack.encode(question_after(None, asked, CONFIG, 1.0)))
-    assert isinstance(answer, Answer)
-    assert planned_of(answer, built.snapshot.jobs).plan == plan(built.snapshot, CONFIG)
+def test_times_of_a_job_without_a_clock_stay() -> None:
+    """As of a job in a profile run. With its waiting time gone on it would be promoted, and take the only GPU."""
+    one, other = core.Job(name="one", gpus=1, arrival_s=1.0), core.Job(name="other", gpus=1, arrival_s=2.0)
+    node = core.Node(name="n1", gpu_type="V100", gpus=1, cpu_millis=8000, memory_bytes=GI)
+    before: Asked | None = None
+    planner = Planner()
+    for now in (10.0, 1e6):
+        asked = Asked(core.Snapshot(nodes=(node,), jobs=(one, other), now=now, round_s=20.0), {})
+        answer = planner.answer(msgspec.msgpack.encode(question_after(before, asked, CONFIG, 1.0)))
+        assert isinstance(answer, Answer)
+        assert planned_of(answer, asked.base.jobs).plan == plan(asked.base, CONFIG)
+        before = asked

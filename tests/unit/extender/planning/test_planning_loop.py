@@ -14,6 +14,7 @@ from support.extender.leads import Leads
 from support.waiting import eventually
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
+from synergy_core.plan import plan
 from synergy_extender.decisions.estimates import Estimate
 from synergy_extender.metrics import Metrics
 from synergy_extender.planner.question import Planned
@@ -120,6 +121,28 @@ async def test_while_it_computes_the_event_loop_is_free_for_others(step: str, mo
             await asyncio.sleep(0.01)
             now += 1
     assert ticks[0] >= 3
+
+
+async def test_after_a_long_plan_the_next_one_waits_as_long_again() -> None:
+    class SlowWorker(FailingWorker):
+        async def plan(
+            self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = 60.0, clocks: Clocks = NO_CLOCKS
+        ) -> Planned:
+            asked_at.append(time.monotonic())
+            return Planned(plan(snapshot, config), 0.7)
+
+    asked_at: list[float] = []
+    server = WatchServer(job_object("a"))
+
+    async def asked() -> bool:
+        return len(asked_at) > before
+
+    async with leading(server, SlowWorker()):
+        for name in ("b", "c"):
+            before = len(asked_at)
+            await server.events.put({"type": "ADDED", "object": job_object(name)})
+            await eventually(asked, seconds=10, what="a plan", every=0.02)
+    assert asked_at[-1] - asked_at[-2] >= 0.7
 
 
 async def test_while_the_api_server_refuses_it_is_asked_again_once_a_second() -> None:

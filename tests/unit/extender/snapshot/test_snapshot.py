@@ -239,6 +239,15 @@ def test_what_a_template_admits_counts_among_the_gpu_types_that_the_job_may_use(
     assert {wish.name: wish.nodes for wish in wishes} == {"team/v100": None, "team/t4": (), "team/any": ("n1",)}
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_profile_run_of_a_type_that_the_job_does_not_name_stays_where_its_template_is_admitted(shared: bool) -> None:
+    nodes = [node_object("n1", taints=[KWOK]), node_object("n2", gpu_type="T4")]
+    request = {"gpuType": "V100", "gpus": 1, "cpuMillis": 1000, "memoryBytes": GI, "shared": shared}
+    status = {"phase": "Profiling", "profile": {"state": "Waiting", "request": request}}
+    state = cluster(nodes, [job("p", spec={"gpuTypes": ["T4"]}, status=status)], tolerated=[KWOK["key"]])
+    assert [one.nodes for one in built(state).jobs] in ([], [()])
+
+
 def test_running_jobs_that_may_use_the_same_nodes_share_the_list() -> None:
     nodes = [node_object("n1"), node_object("n2"), node_object("n3", taints=[KWOK])]
     jobs = [job(name, status={"allocation": allocation(share(node))}) for name, node in (("a", "n1"), ("b", "n2"))]
