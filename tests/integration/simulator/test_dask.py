@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import distributed
 import pytest
 from click.testing import CliRunner, Result
 
@@ -66,6 +67,13 @@ class Dask:
         paths = [*([] if first is None else [str(first)]), str(TESTS)]
         arguments = ("worker", self.address, "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--no-dashboard")
         return self._start(*arguments, "--local-directory", str(self.folder), PYTHONPATH=os.pathsep.join(paths))
+
+    def kill(self, worker: subprocess.Popen[bytes]) -> None:
+        """End the only worker, and wait until the scheduler knows."""
+        worker.kill()
+        worker.wait()
+        with distributed.Client(self.address) as client:
+            until(lambda: not client.nthreads())
 
     def _start(self, *arguments: str, **environ: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{arguments[0]}-{len(self._started)}.log").open("wb") as log:
@@ -267,13 +275,13 @@ def test_a_worker_with_other_code_is_named(dask: Dask, tmp_path: Path) -> None:
     sources = r"worker tcp://127.0.0.1:\d+ has kube-synergy's sources \w+ instead of \w+; install the same kube-synergy"
     with pytest.raises(PlaceError, match=sources), connected(dask.address):
         pass
-    worker.kill()
+    dask.kill(worker)
     (tmp_path / "none/synergy_simulator").mkdir(parents=True)
     (tmp_path / "none/synergy_simulator/__init__.py").touch()
     worker = dask.worker(first=tmp_path / "none")
     with pytest.raises(PlaceError, match=r"worker tcp://127.0.0.1:\d+ has no kube-synergy"), connected(dask.address):
         pass
-    worker.kill()
+    dask.kill(worker)
     dask.worker()
     with connected(dask.address) as cluster:
         dask.worker(first=other)  # it comes late
