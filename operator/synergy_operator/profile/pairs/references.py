@@ -50,7 +50,8 @@ def next_pair(
     wanted = observed.cluster.profiling.reference_pairs > 0 and len(profile.pairs) < MOST_PAIRS
     if not wanted or not spec.sharing.allowed or spec.gpus != 1:
         return None
-    matrices = sorted(profile.matrices, key=lambda matrix: matrix.gpu_type)
+    allowed = observed.cluster.allowed_types(spec.gpu_types)  # identical jobs may have been measured on others too
+    matrices = sorted((one for one in profile.matrices if one.gpu_type in allowed), key=lambda one: one.gpu_type)
     pairs = (_next_on(matrix, observed, spec, profile) for matrix in matrices if gpu_type in (None, matrix.gpu_type))
     return next((pair for pair in pairs if pair is not None), None)
 

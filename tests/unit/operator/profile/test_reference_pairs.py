@@ -127,6 +127,15 @@ def test_a_measured_job_asks_for_a_shared_gpu_and_says_why_it_waits() -> None:
     assert profile.request.cpu_millis >= 2000 + demand
 
 
+def test_on_a_type_that_the_job_may_not_use_it_is_measured_beside_nobody() -> None:
+    """Its matrix there comes from an identical job."""
+    world = world_with(reference("r", "R"))
+    assert world.status.profile is not None
+    assert next_pair(world.observe(), world.view.spec, world.status.profile) is not None
+    other = world.view.spec.model_copy(update={"gpu_types": ["T4"]})
+    assert next_pair(world.observe(), other, world.status.profile) is None
+
+
 def test_both_run_on_the_devices_of_one_gpu_with_their_own_commands() -> None:
     other = {"spec": {"containers": [{"name": "t", "image": "other:1", "command": ["python3", "ref.py"]}]}}
     world = world_with(reference("r", "R", template=other))
