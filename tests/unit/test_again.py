@@ -31,6 +31,18 @@ def test_passes():
 OPTIONS = ["-p", "no:schemathesis", "-q", "--rootdir=."]
 
 
+def again(file: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "support.again", *OPTIONS, file],
+        cwd=folder,
+        env={"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("count", "failures", "status", "said"),
     [
@@ -42,15 +54,7 @@ OPTIONS = ["-p", "no:schemathesis", "-q", "--rootdir=."]
 )
 def test_what_failed_is_run_once_more(tmp_path: Path, count: int, failures: int, status: int, said: str) -> None:
     (tmp_path / "test_inner.py").write_text(TESTS.format(count=count, failures=failures))
-    done = subprocess.run(
-        [sys.executable, "-m", "support.again", *OPTIONS, "test_inner.py"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = again("test_inner.py", tmp_path)
     assert done.returncode == status, done.stdout + done.stderr
     assert said in done.stdout
     few = failures > 0 and count <= MOST
@@ -58,15 +62,7 @@ def test_what_failed_is_run_once_more(tmp_path: Path, count: int, failures: int,
 
 
 def test_a_wrong_argument_is_not_tried_again(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "support.again", *OPTIONS, "nothing.py"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = again("nothing.py", tmp_path)
     assert done.returncode == 4
     assert "once more" not in done.stdout
 

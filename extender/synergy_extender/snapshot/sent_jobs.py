@@ -18,14 +18,11 @@ _ALL_NODES: Final = -1
 class SentJobs:
     """Jobs, and apart from them the nodes that they may use."""
 
-    jobs: tuple[core.Job, ...] = ()
+    jobs: tuple[core.Job, ...]
     """Without their nodes."""
-    nodes: tuple[tuple[str, ...], ...] = ()
-    nodes_of: tuple[int, ...] = ()
+    nodes: tuple[tuple[str, ...], ...]
+    nodes_of: tuple[int, ...]
     """For each job the index of its nodes; -1: it may use all."""
-
-    def __len__(self) -> int:
-        return len(self.jobs)
 
 
 def sent(jobs: Iterable[core.Job]) -> SentJobs:

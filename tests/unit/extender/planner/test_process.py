@@ -4,16 +4,16 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.extender.cluster import GI, NOW, allocation, cluster, job, node_object, share
+from support.extender.cluster import NOW, allocation, cluster, job, node_object, share
 from support.extender.happenings import EVENTS, Event, World
 from synergy_api.timestamps import format_time
-from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.planner.process import Planner
 from synergy_extender.planner.question import Answer, Asked, planned_of, question_after
 from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.snapshot import build_snapshot
+from synergy_extender.snapshot.times import all_at, move_on
 
 CONFIG = PlanConfig(policy="las", mechanism="tune")
 POLICIES = ("fifo", "srtf", "las", "2d-las", "max-min-fairness")
@@ -51,7 +51,7 @@ def test_jobs_that_nothing_is_sent_of_grow_older() -> None:
         built = build_snapshot(state, mode="round", now=now, round_s=20, known=known)
         asked = Asked(built.base, built.clocks)
         question = question_after(before, asked, config, 1.0)
-        assert len(question.jobs) == (2 if before is None else 0)
+        assert len(question.jobs.jobs) == (2 if before is None else 0)
         answer = planner.answer(msgspec.msgpack.encode(question))
         assert isinstance(answer, Answer)
         found.append([one.job for one in planned_of(answer, built.snapshot.jobs).plan.allocations])
@@ -65,15 +65,13 @@ def test_a_question_that_cannot_be_read_is_answered_with_what_is_wrong() -> None
     assert answer.startswith("ValidationError: ")
 
 
-def test_times_of_a_job_without_a_clock_stay() -> None:
-    """As of a job in a profile run. With its waiting time gone on it would be promoted, and take the only GPU."""
-    one, other = core.Job(name="one", gpus=1, arrival_s=1.0), core.Job(name="other", gpus=1, arrival_s=2.0)
-    node = core.Node(name="n1", gpu_type="V100", gpus=1, cpu_millis=8000, memory_bytes=GI)
-    before: Asked | None = None
-    planner = Planner()
-    for now in (10.0, 1e6):
-        asked = Asked(core.Snapshot(nodes=(node,), jobs=(one, other), now=now, round_s=20.0), {})
-        answer = planner.answer(msgspec.msgpack.encode(question_after(before, asked, CONFIG, 1.0)))
-        assert isinstance(answer, Answer)
-        assert planned_of(answer, asked.base.jobs).plan == plan(asked.base, CONFIG)
-        before = asked
+def test_jobs_that_move_on_in_place_are_as_jobs_that_are_made_anew() -> None:
+    """Without a clock, as in a profile run, no time of a job goes on."""
+    views = [job("a"), job("b"), job("c")]
+    built = build_snapshot(cluster([node_object("n1")], views), mode="round", now=NOW, round_s=20)
+    clocks = {name: clock for name, clock in built.clocks.items() if name != "team/c"}
+    jobs, waited = built.base.jobs, [one.waiting_s for one in built.base.jobs]
+    anew = all_at(jobs, clocks, NOW + 50)
+    move_on(jobs, clocks, NOW + 50)
+    assert jobs == anew
+    assert [one.waiting_s - earlier for one, earlier in zip(jobs, waited, strict=True)] == [50, 50, 0]
