@@ -33,7 +33,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: worker-clusters help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-page integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: worker-clusters help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites programs prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-page integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -131,6 +131,10 @@ mutants: setup .venv/.mutants-installed ## which flipped operators the tests not
 prerequisites: setup ## what the devcluster needs of this machine; installs missing Debian packages when run as root
 	$(BIN)/kube-synergy devcluster prerequisites --install
 
+# before a command in a network namespace, from which nothing can be downloaded
+programs: prerequisites
+	$(BIN)/kube-synergy devcluster build
+
 check: lint types imports prose ## format, lint, types, import rules, the documentation's words
 
 integration: integration-processes integration-page integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
@@ -203,7 +207,7 @@ faketime:
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends libfaketime; }
 
 # in network namespaces of their own too
-chaos: setup prerequisites faketime ## faults of all kinds while jobs run: SEED=1 FAULTS=200 JOBS=100 REPORT=out.json
+chaos: setup programs faketime ## faults of all kinds while jobs run: SEED=1 FAULTS=200 JOBS=100 REPORT=out.json
 	$(APART) $(PY) -m chaos --seed $(SEED) --faults $(FAULTS) --jobs $(JOBS) $(if $(REPORT),--report $(REPORT))
 
 chaos-outage: setup prerequisites faketime ## jobs train on while the control plane is away: MINUTES=5
@@ -218,10 +222,10 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 	$(IMAGES) --build-only
 	$(BIN)/pytest tests/fidelity -s
 
-shared-day: setup prerequisites ## 1,000 jobs of 12 tenants on 200 nodes: are guarantees and limits kept, and is it as simulated (an hour): PART=4 for a quarter
+shared-day: setup programs ## 1,000 jobs of 12 tenants on 200 nodes: are guarantees and limits kept, and is it as simulated (an hour): PART=4 for a quarter
 	SHARED_DAY_PART=$(PART) $(APART) $(BIN)/pytest tests/shared_day -m long -s
 
-soak: setup prerequisites .venv/.docs-installed ## jobs come and go at 90 % load, parts are restarted, nodes fail: MINUTES=60 GPUS=10000 OUT=soak; soak.json, soak.md, soak.svg
+soak: setup programs .venv/.docs-installed ## jobs come and go at 90 % load, parts are restarted, nodes fail: MINUTES=60 GPUS=10000 OUT=soak; soak.json, soak.md, soak.svg
 	code=0; $(APART) $(PY) -m soak --gpus $(GPUS) --minutes $(MINUTES) --out $(OUT) || code=$$?; \
 	  if test -e $(OUT)/soak.json; then $(PY) docs/site/soak.py $(OUT)/soak.json; fi; exit $$code
 

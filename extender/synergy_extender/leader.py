@@ -43,9 +43,16 @@ class Lead(Protocol):
     def left_s(self) -> float:
         """For how many seconds no other replica can have the lead."""
 
+    @property
+    def near(self) -> bool:
+        """Whether this replica may have the lead within seconds, because the leader is silent."""
+
 
 class LeaderElection:
-    """Keeps trying to hold the Lease at `place` (namespace, name). `leading`: no other replica can have it now."""
+    """Keeps trying to hold the Lease at `place` (namespace, name). `leading`: no other replica can have it now.
+
+    `on_change` is called with it when it has changed, and when `near` has.
+    """
 
     def __init__(
         self,
@@ -66,9 +73,10 @@ class LeaderElection:
         self._renewed_at: float | None = None
         self._not_before = -math.inf
         self._at_lease = asyncio.Lock()
-        self._told = False
+        self._told = (False, False)
         self._seen_version = ""
-        self._seen_at = 0.0
+        self._seen_at, self._looked_at = 0.0, 0.0
+        self._expires_at = math.inf
         self.holder = ""
 
     @property
@@ -83,6 +91,12 @@ class LeaderElection:
             return 0.0
         return self._renewed_at + self._timing.lease_s - self._clock()
 
+    @property
+    def near(self) -> bool:
+        """Whether the holder was silent for half of its lease when this replica last looked."""
+        others = not self.leading and self.holder not in ("", self._identity)
+        return others and self._looked_at > (self._seen_at + self._expires_at) / 2
+
     async def run(self) -> None:
         """Try for the lead, and keep it, until cancelled."""
         while True:
@@ -94,7 +108,7 @@ class LeaderElection:
             except CALL_FAILED as error:
                 _LOG.warning("leader election: %s", explain(error))
             self._tell()
-            await asyncio.sleep(self._timing.retry_s)
+            await asyncio.sleep(self._pause_s)
             self._tell()
 
     async def release(self) -> None:
@@ -120,7 +134,7 @@ class LeaderElection:
         except NotFound:
             return await self._create()
         self._look(lease)
-        if self.holder not in ("", self._identity) and not self._expired(lease):
+        if self.holder not in ("", self._identity) and self._clock() < self._expires_at:
             return False
         lease["spec"] = self._spec(self._identity, self._timing.lease_s, lease.get("spec") or {})
         try:
@@ -140,16 +154,20 @@ class LeaderElection:
             return False
         return True
 
-    def _look(self, lease: dict[str, Any]) -> None:
-        version = str(lease["metadata"]["resourceVersion"])
-        if version != self._seen_version:
-            self._seen_version, self._seen_at = version, self._clock()
-        self.holder = (lease.get("spec") or {}).get("holderIdentity") or ""
+    @property
+    def _pause_s(self) -> float:
+        """Until the next try: another's Lease is looked at when it ends, not up to a try later."""
+        ends_in = self._expires_at - self._clock()
+        return min(self._timing.retry_s, ends_in) if ends_in > 0 else self._timing.retry_s
 
-    def _expired(self, lease: dict[str, Any]) -> bool:
-        """By this process's own clock, since it last saw the Lease change: clocks of machines differ."""
-        duration = float((lease.get("spec") or {}).get("leaseDurationSeconds") or self._timing.lease_s)
-        return self._clock() - self._seen_at > duration
+    def _look(self, lease: dict[str, Any]) -> None:
+        """A Lease ends by this process's own clock, since it last saw it change: clocks of machines differ."""
+        version, spec = str(lease["metadata"]["resourceVersion"]), lease.get("spec") or {}
+        self._looked_at = self._clock()
+        if version != self._seen_version:
+            self._seen_version, self._seen_at = version, self._looked_at
+        self.holder = spec.get("holderIdentity") or ""
+        self._expires_at = self._seen_at + float(spec.get("leaseDurationSeconds") or self._timing.lease_s)
 
     def _spec(self, holder: str, seconds: float, before: dict[str, Any]) -> dict[str, Any]:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -164,8 +182,11 @@ class LeaderElection:
         }
 
     def _tell(self) -> None:
-        leading = self.leading
-        if leading != self._told:
-            self._told = leading
+        leading, near = self.leading, self.near
+        (led, was_near), self._told = self._told, (leading, near)
+        if leading != led:
             _LOG.info("this replica %s", "leads" if leading else "no longer leads")
+        elif near and not was_near:
+            _LOG.info("the leader is silent: this replica gets ready")
+        if (leading, near) != (led, was_near):
             self._on_change(leading)

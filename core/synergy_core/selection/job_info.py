@@ -63,7 +63,7 @@ class JobInfo:
         )
         self.on: Final[Callable[[Pool], ClassOnPool]] = self.job_class.on
         """What the job may have on a pool."""
-        self.is_profile_run: Final = self.job_class.is_profile_run
+        self.is_profile_run: Final = self.job_class.bounds.is_profile_run
         """The job runs to be measured."""
         self.keeps_its_gpus: Final = self.is_profile_run or not job.preemptible
         """It may not be preempted once it runs, even where pods of others have taken the room."""
@@ -88,12 +88,12 @@ class JobInfo:
     @property
     def low(self) -> Vector:
         """Least of each resource per GPU."""
-        return self.job_class.low
+        return self.job_class.bounds.low
 
     @property
     def high(self) -> tuple[int | None, ...]:
         """Most of each resource per GPU."""
-        return self.job_class.high
+        return self.job_class.bounds.high
 
     @cached_property
     def reservation_in_place(self) -> Reservation:
@@ -248,7 +248,7 @@ class JobInfo:
 
     def capped(self, per_gpu: Vector) -> Vector:
         """`per_gpu` within the job's upper bounds."""
-        return self.job_class.capped(per_gpu)
+        return self.job_class.bounds.capped(per_gpu)
 
 
 def _held(job: Job, pools: Iterable[Pool]) -> Held | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,8 @@ from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool, Reservation
 from synergy_core.model.resources import Vector, larger, node_share, smaller, split_up, times, within
 from synergy_core.model.snapshot import NodeShare
+from synergy_core.throughput.class_bounds import ClassBounds
 from synergy_core.throughput.speed import Speed
-
-if TYPE_CHECKING:
-    from synergy_core.throughput.job_class import JobClass
 
 _ANY = 2**63 - 1
 """No bound."""
@@ -25,12 +23,12 @@ _OF_THE_MATRIX: Final = ("speed", "best_steps_per_s")
 class ClassOnPool:
     """The jobs of one class on one pool."""
 
-    def __init__(self, job_class: "JobClass", pool: Pool, before: "ClassOnPool | None" = None) -> None:
+    def __init__(self, bounds: ClassBounds, pool: Pool, before: "ClassOnPool | None" = None) -> None:
         """`before` is the same on a pool of the same GPU type and further resources, whose nodes have changed."""
-        self._class = job_class
+        self._bounds = bounds
         self._pool = pool
-        self._profile = job_class.profiles.get(pool.gpu_type)
-        self._without_matrix = job_class.speeds.get(pool.gpu_type, 0.0)
+        self._profile = bounds.profiles.get(pool.gpu_type)
+        self._without_matrix = bounds.speeds.get(pool.gpu_type, 0.0)
         self._speeds: dict[Vector, float] = {}
         self._reserved: dict[int, Vector] = {}
         self._reservations: dict[NodeAssignments, Reservation] = {}
@@ -39,8 +37,8 @@ class ClassOnPool:
         self._floors: dict[Vector, Vector] = {}
         self._shares: dict[str, NDArray[np.int64]] = {}
         self._workers: dict[NodeAssignments, tuple[NodeShare, ...]] = {}
-        self.fixed = self._fixed_demand() if job_class.is_profile_run else None
-        self.hard = self.fixed is not None or not within(job_class.low, pool.least_share)
+        self.fixed = self._fixed_demand() if bounds.is_profile_run else None
+        self.hard = self.fixed is not None or not within(bounds.low, pool.least_share)
         """Whether it needs more than its GPUs' share on some node. Then it cannot take just any free GPUs."""
 
         if before is not None and self.fixed is None:
@@ -53,14 +51,14 @@ class ClassOnPool:
         names = list(_OF_THE_MATRIX)
         if pool.best_share == other.best_share:
             self._floors = before._floors
-            gpus = self._class.gpus
+            gpus = self._bounds.gpus
             names += ["lean", "demand"] if pool.most_per_gpu(gpus) == other.most_per_gpu(gpus) else ["lean"]
         self.__dict__.update({name: before.__dict__[name] for name in names if name in before.__dict__})
 
     def _fixed_demand(self) -> Vector:
         """A profile run's demand; cut to what a node can give. Without a minimum it is the share."""
-        asked = tuple(low or share for low, share in zip(self._class.low, self._pool.best_share, strict=True))
-        return larger(smaller(asked, self._pool.most_per_gpu(self._class.gpus)), (1,) * len(asked))
+        asked = tuple(low or share for low, share in zip(self._bounds.low, self._pool.best_share, strict=True))
+        return larger(smaller(asked, self._pool.most_per_gpu(self._bounds.gpus)), (1,) * len(asked))
 
     @cached_property
     def speed(self) -> Speed | None:
@@ -75,7 +73,7 @@ class ClassOnPool:
         """Speed with `per_gpu` beside each GPU, without a matrix as at the share; 0 where it is not known."""
         known = self._speeds.get(per_gpu)
         if known is None:
-            known = self._without_matrix if self.speed is None else self.speed.at(times(per_gpu, self._class.gpus))
+            known = self._without_matrix if self.speed is None else self.speed.at(times(per_gpu, self._bounds.gpus))
             self._speeds[per_gpu] = known
         return known
 
@@ -93,13 +91,13 @@ class ClassOnPool:
         """Whether the job is as fast with `per_gpu` as with `share`; where its speed is not known, has as much."""
         if self.speed is None:
             return within(share, per_gpu)
-        return self.steps_per_s(per_gpu) >= self.steps_per_s(share) and within(self._class.low, per_gpu)
+        return self.steps_per_s(per_gpu) >= self.steps_per_s(share) and within(self._bounds.low, per_gpu)
 
     def reserved_per_gpu(self, node: int) -> Vector:
         """What is reserved per GPU on a node: the node's share, more where the job's minimum is above it."""
         reserved = self._reserved.get(node)
         if reserved is None:
-            reserved = self._reserved[node] = self.fixed or larger(self._pool.share[node], self._class.low)
+            reserved = self._reserved[node] = self.fixed or larger(self._pool.share[node], self._bounds.low)
         return reserved
 
     def reservation(self, assignments: NodeAssignments) -> Reservation:
@@ -121,8 +119,8 @@ class ClassOnPool:
     @cached_property
     def is_share(self) -> bool:
         """Its GPUs' share of the best nodes is what it gets and what is reserved, neither more nor less."""
-        share, low = self._pool.best_share, self._class.low
-        return not self.hard and larger(self._class.capped(share), low) == share == larger(share, low)
+        share, low = self._pool.best_share, self._bounds.low
+        return not self.hard and larger(self._bounds.capped(share), low) == share == larger(share, low)
 
     def proportional(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share on these nodes, within the job's bounds: the same beside each GPU."""
@@ -132,7 +130,7 @@ class ClassOnPool:
         """A node's share within the job's bounds."""
         proportional = self._proportional.get(share)
         if proportional is None:
-            proportional = self.fixed or larger(self._class.capped(share), self._class.low)
+            proportional = self.fixed or larger(self._bounds.capped(share), self._bounds.low)
             self._proportional[share] = proportional
         return proportional
 
@@ -149,8 +147,8 @@ class ClassOnPool:
     def _bounded(self, name: str, per_gpu: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
         known = self._shares.get(name)
         if known is None:
-            high = [_ANY if most is None else most for most in self._class.high]
-            known = np.maximum(np.minimum(per_gpu(), high), np.maximum(1, self._class.low))
+            high = [_ANY if most is None else most for most in self._bounds.high]
+            known = np.maximum(np.minimum(per_gpu(), high), np.maximum(1, self._bounds.low))
             if len(known) == 1:  # a row for each node of a large pool would be much to keep
                 self._shares[name] = known
         return known
@@ -173,7 +171,7 @@ class ClassOnPool:
     def _floor_of(self, share: Vector) -> Vector:
         if self.speed is None or self.fixed is not None:
             return share
-        lean = larger(smaller(self.lean, share), self._class.low)
+        lean = larger(smaller(self.lean, share), self._bounds.low)
         return lean if self.steps_per_s(lean) >= self.steps_per_s(share) else share
 
     def least_of(self, held: Vector, nodes: Sequence[int]) -> Vector:
@@ -190,17 +188,17 @@ class ClassOnPool:
             return both
         usual = self.steps_per_s(share)
         within_both = self.steps_per_s(both) >= usual
-        gpus = self._class.gpus
+        gpus = self._bounds.gpus
         least = split_up(self.speed.smallest(usual, times(both if within_both else held, gpus)), gpus)
-        return smaller(larger(least, self._class.low), held)
+        return smaller(larger(least, self._bounds.low), held)
 
     @cached_property
     def lean(self) -> Vector:
         """The least per GPU that is as fast as the proportional share of the pool's best nodes."""
-        share = self._class.capped(self._pool.best_share)
+        share = self._bounds.capped(self._pool.best_share)
         if self.speed is None or self.fixed is not None:
             return self.fixed or share
-        gpus = self._class.gpus
+        gpus = self._bounds.gpus
         return split_up(self.speed.smallest(self.steps_per_s(share), times(share, gpus)), gpus)
 
     @cached_property
@@ -212,12 +210,12 @@ class ClassOnPool:
         """
         if self.fixed is not None:
             return self.fixed
-        job_class, gpus = self._class, self._class.gpus
-        share = job_class.capped(self._pool.best_share)
+        bounds, gpus = self._bounds, self._bounds.gpus
+        share = bounds.capped(self._pool.best_share)
         if self.speed is None:
-            return larger(share, job_class.low)
-        most = larger(job_class.capped(self._pool.most_per_gpu(gpus)), share)
+            return larger(share, bounds.low)
+        most = larger(bounds.capped(self._pool.most_per_gpu(gpus)), share)
         known = zip(most, share, self.speed.measured, strict=True)
         ceiling = times(tuple(m if measured else s for m, s, measured in known), gpus)
-        target = max(self.speed.at(ceiling) * (1.0 - job_class.tolerance), self.steps_per_s(share))
-        return larger(split_up(self.speed.smallest(target, ceiling), gpus), job_class.low, (1,) * len(share))
+        target = max(self.speed.at(ceiling) * (1.0 - bounds.tolerance), self.steps_per_s(share))
+        return larger(split_up(self.speed.smallest(target, ceiling), gpus), bounds.low, (1,) * len(share))

@@ -1,14 +1,12 @@
-"""What jobs of one class may have beside their GPUs: the same GPUs, purpose, bounds and matrices make the same class.
-
-All amounts are integers per GPU. A job that is split over nodes thus has exactly the same CPU and memory beside each of
-its GPUs (Synergy, section 4.2), and never more in total than was counted.
-"""
+"""What jobs of one class may have beside their GPUs: the same GPUs, purpose, bounds and matrices make the same
+class."""
 
 from collections.abc import Iterable, Mapping
 
 from synergy_core.model.pool import Pool
-from synergy_core.model.resources import Further, Vector, maximum, minimum, split_up
+from synergy_core.model.resources import Further
 from synergy_core.model.snapshot import Job
+from synergy_core.throughput.class_bounds import bounds_of
 from synergy_core.throughput.class_on_pool import ClassOnPool
 from synergy_core.throughput.estimates import NO_SPEEDS
 
@@ -23,14 +21,8 @@ class JobClass:
         "_fastest_types",
         "_share_speeds",
         "_terms",
+        "bounds",
         "gpu_types",
-        "gpus",
-        "high",
-        "is_profile_run",
-        "low",
-        "profiles",
-        "speeds",
-        "tolerance",
     )
 
     def __init__(
@@ -42,18 +34,8 @@ class JobClass:
         known: "JobClass | None" = None,
     ) -> None:
         """`known` is the same class on other nodes."""
-        self.speeds = speeds
-        """At the GPU-proportional share, on GPU types without a matrix (`estimates`)."""
-        self.gpus = job.gpus
+        self.bounds = bounds_of(job, further, tolerance, speeds)
         self.gpu_types = job.gpu_types
-        self.is_profile_run = job.purpose == "profile"
-        self.profiles = job.profiles
-        self.tolerance = tolerance
-        bounds = maximum(job, further)
-        self.high = tuple(None if bound is None else max(1, bound // job.gpus) for bound in bounds)
-        """Most of each resource per GPU."""
-        self.low = self.capped(split_up(minimum(job, further), job.gpus))
-        """Least of each resource per GPU."""
         self._before: dict[str, ClassOnPool] = {}
         """On pools that are there no more."""
         self._terms: dict[str, ClassOnPool] = {} if known is None else dict(known._terms)
@@ -66,12 +48,6 @@ class JobClass:
         self._fastest_types: tuple[str, ...] | None = None
         self._share_speeds: dict[bool, Mapping[str, float]] = {}
 
-    def capped(self, per_gpu: Vector) -> Vector:
-        """`per_gpu` within the upper bounds."""
-        if not any(self.high):
-            return per_gpu
-        return tuple(e if most is None else min(e, most) for e, most in zip(per_gpu, self.high, strict=True))
-
     def may_use(self, pool: Pool) -> bool:
         """Whether the pool's GPU type is one of those that are allowed."""
         return not self.gpu_types or pool.gpu_type in self.gpu_types
@@ -81,7 +57,7 @@ class JobClass:
         terms = self._terms.get(pool.gpu_type)
         if terms is None:
             before = self._before.pop(pool.gpu_type, None)
-            terms = self._terms[pool.gpu_type] = ClassOnPool(self, pool, before)
+            terms = self._terms[pool.gpu_type] = ClassOnPool(self.bounds, pool, before)
         return terms
 
     def best_speed(self, pools: Iterable[Pool]) -> float:
@@ -107,6 +83,6 @@ class JobClass:
             found = self._share_speeds[on_one_node] = {
                 pool.gpu_type: self.on(pool).proportional_steps_per_s()
                 for pool in pools
-                if self.may_use(pool) and self.gpus <= pool.open_gpus[1 if on_one_node else 0]
+                if self.may_use(pool) and self.bounds.gpus <= pool.open_gpus[1 if on_one_node else 0]
             }
         return found

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
 
 from synergy_core.explain.preemptions import preemptions
 from synergy_core.model import snapshot as core
@@ -12,7 +11,6 @@ from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.jobs.unstarted import Unstarted
-from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key
 from synergy_extender.decisions.concerned import KnownPlaces
 from synergy_extender.decisions.decide import decide
@@ -25,15 +23,12 @@ from synergy_extender.planner.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.clock_steps import ClockSteps
 from synergy_extender.planning.forecasting import Forecasts
 from synergy_extender.planning.last_plan import LastPlan
-from synergy_extender.planning.policy import PolicyInForce, ReadPolicy, plan_config, with_prices
+from synergy_extender.planning.policy import PolicyInForce, ReadPolicy, with_prices
 from synergy_extender.planning.publisher import Publisher
+from synergy_extender.planning.questions import PlanQuestions
 from synergy_extender.planning.skipped_fill import FillPlan, FillSignatures
 from synergy_extender.planning.wake import DEBOUNCE_S, next_wake, rest_s
 from synergy_extender.rounds import Moment, Rounds, Timetable
-from synergy_extender.snapshot.failing import without_failing_nodes
-from synergy_extender.snapshot.known.snapshot import KnownSnapshot
-from synergy_extender.snapshot.snapshot import build_snapshot
-from synergy_extender.tenants.planned import tenants_of
 from synergy_extender.writing.job_statuses import JobStatuses
 from synergy_extender.writing.writer import LeadLostError
 from synergy_kube import KubeClient
@@ -42,8 +37,6 @@ from synergy_service.tracing import span
 _LOG = logging.getLogger(__name__)
 _AFTER_FAILURE_S = 1.0
 _POSITIONS_AGAIN_S = 1.0
-
-T = TypeVar("T")
 
 
 class PlanningLoop:
@@ -81,8 +74,8 @@ class PlanningLoop:
         self._reserved: Mapping[Key, core.Allocation] = {}
         self._unstarted = Unstarted()
         self._last_fill: FillPlan | None = None
-        self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
-        self._computed_s, self._planned_s = 0.0, 0.0
+        self._questions = PlanQuestions(cache, worker)
+        self._places, self._signatures = KnownPlaces(), FillSignatures()
         self._passed_at = 0.0
         self.last: LastPlan | None = None
 
@@ -118,16 +111,31 @@ class PlanningLoop:
         try:
             await self._worker.start()  # a new leader plans at once
             while True:
-                if not self._leadership.leading:
-                    self._dirty.clear()
+                self._dirty.clear()
+                if self._leadership.leading:
+                    await self._lead()
+                elif self._leadership.near:
+                    await self._get_ready()
+                else:
+                    self._forget()
                     await self._dirty.wait()
-                    continue
-                await self._lead()
         finally:
             await self._worker.close()
 
-    async def _lead(self) -> None:
+    async def _get_ready(self) -> None:
+        """The leader is silent: do what takes seconds before it is known to be gone, and write nothing."""
         self._forget()
+        try:
+            with span("get ready"):
+                await self._cache.refresh_jobs()
+                await self._questions.get_ready(self.policy, self._clock(), self.rounds.solve_s)
+        except Exception:  # noqa: BLE001 - a leader that is not ready reads and asks what is missing
+            _LOG.exception("getting ready to lead")
+        while self._leadership.near and not self._leadership.leading:
+            await self._dirty.wait()
+            self._dirty.clear()
+
+    async def _lead(self) -> None:
         fresh = False
         while self._leadership.leading:
             try:
@@ -158,7 +166,8 @@ class PlanningLoop:
         self._timetable, self._again_at, self._last_fill = None, None, None
         self._reserved = {}
         self._unstarted.forget()
-        self._known, self._places, self._signatures = KnownSnapshot(), KnownPlaces(), FillSignatures()
+        self._questions.forget()
+        self._places, self._signatures = KnownPlaces(), FillSignatures()
         self._statuses.forget()
         self._publisher.forget()
 
@@ -168,7 +177,7 @@ class PlanningLoop:
         wake_at = next_wake(
             now, self._cache.jobs.values(), self._timetable, self._again_at, self._statuses.unwritten.next_in_s
         )
-        rest_until = self._passed_at + rest_s(self._computed_s, self._planned_s)
+        rest_until = self._passed_at + rest_s(self._questions.computed_s, self._questions.planned_s)
         try:
             async with asyncio.timeout(max(0.0, wake_at - now)):
                 await self._dirty.wait()
@@ -179,7 +188,8 @@ class PlanningLoop:
 
     async def _pass(self) -> None:
         now = self._clock()
-        self._again_at, self._computed_s, self._planned_s = None, 0.0, 0.0
+        self._again_at = None
+        self._questions.begin()
         written = self._read.of(self._cache.policy, self._policy)
         self._policy = with_prices(written, self._policy, self._cache.capacities())
         if self._clock_steps.stepped(now):
@@ -201,9 +211,9 @@ class PlanningLoop:
             # are released, and the next round is planned at its time.
             result, mode, index = None, "fill", index if self._clock() >= rounds.start(index) else timetable.planned
         now = self._clock()
-        decision = await self._compute(
+        decision = await self._questions.compute(
             decide,
-            self._state(now),
+            self._questions.state(self._policy, now),
             Moment(now, rounds, index),
             result,
             self._cache.assumed.copy(),
@@ -233,17 +243,6 @@ class PlanningLoop:
         self._reserved, timetable.planned = decision.reserved, index
         await self._afterwards(plan)
 
-    def _state(self, now: float) -> ClusterState:
-        return without_failing_nodes(self._cache.state(), self._policy.spec.failing_nodes, now)
-
-    async def _compute(self, step: Callable[..., T], *args: Any, **more: Any) -> T:
-        """A step of the pass, in a thread, and its time."""
-        begun = time.perf_counter()
-        with span(step.__name__):
-            result = await asyncio.to_thread(step, *args, **more)
-        self._computed_s += time.perf_counter() - begun
-        return result
-
     def _forget_times(self, now: float) -> None:
         """Forget the times of a clock that has been set since."""
         self._metrics.planning.clock_steps.inc()
@@ -254,39 +253,27 @@ class PlanningLoop:
             self._timetable.planned = self._timetable.rounds.due(now)
 
     async def _plan(self, mode: Mode, index: int, now: float) -> PlanResult | None:
-        state, left_out = self._state(now), self._statuses.unwritten.out_of_plans()
-        built = await self._compute(
-            build_snapshot,
-            state,
-            mode=mode,
-            now=now,
-            round_s=self._policy.spec.round_seconds,
-            reserved=self._reserved,
-            tenants=tenants_of(self._policy.spec),
-            left_out=left_out,
-            leaving_s=self.leaving_s,
-            known=self._known,
+        state, left_out = self._questions.state(self._policy, now), self._statuses.unwritten.out_of_plans()
+        built = await self._questions.snapshot(
+            state, self._policy, mode, now, reserved=self._reserved, left_out=left_out
         )
         fill = FillPlan(self._signatures.of(built, self._policy), now) if mode == "fill" else None
         if fill is not None and self._last_fill is not None and self._last_fill.is_repeated_by(fill.signature, now):
             return None
-        config = plan_config(self._policy, mode)
-        begun = time.perf_counter()
-        planned = await self._worker.plan(built.base, config, self.rounds.solve_s, built.clocks)
-        self._computed_s += time.perf_counter() - begun - planned.seconds  # the messages
+        planned = await self._questions.plan(built, self._policy, mode, self.rounds.solve_s)
         self._last_fill = fill
         self._metrics.planning.seconds.labels(mode).observe(planned.seconds)
-        self._planned_s = planned.seconds
         if planned.plan.shares_from:
             self._metrics.planning.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
-        found = await self._compute(preemptions, built.base, planned.plan, across=self._policy.spec.priorities.across)
+        across = self._policy.spec.priorities.across
+        found = await self._questions.compute(preemptions, built.base, planned.plan, across=across)
         ended = {one.job: one for one in found}
         return PlanResult(planned.plan, mode, Stances(state.jobs, now), built.refused, built.entitled, left_out, ended)
 
     async def _afterwards(self, plan: Plan | None) -> None:
         """What no worker waits for."""
-        state = self._state(now := self._clock())
+        state = self._questions.state(self._policy, now := self._clock())
         await asyncio.to_thread(self._unstarted.note, state.jobs.values(), state.pods, self._cache.assumed.copy(), now)
         self._forecasts.note_starts(state, now)
         await self._statuses.repair(state.jobs.values())

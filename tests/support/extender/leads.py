@@ -9,3 +9,4 @@ class Leads:
 
     leading: bool = True
     left_s: float = 60.0
+    near: bool = False

@@ -6,6 +6,7 @@ look at the outcome, and drop it.
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import gt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,9 @@ class Packing:
         self.free: NDArray[np.int64] = np.array(self.pool.capacity, dtype=np.int64)
         self.assigned: dict[QueueEntry, Assigned] = {}
         self.on_node: list[list[QueueEntry]] = [[] for _ in self.pool.nodes]
-        self._reverses: list[Callable[[], None]] = []
+        self._reverses: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        """Functions of a packing and what else they get. They do not hold this packing, which holds them: without a
+        cycle it is freed as soon as it is of no use, though the garbage collector stands still during plans."""
 
     def emptiness(self) -> Emptiness:
         """How much each node has free: GPUs that can be reserved first, then the other resources."""
@@ -51,7 +54,7 @@ class Packing:
     def assign(self, entry: QueueEntry, shares: Reservation, least: Reservation) -> None:
         """Give a job its shares."""
         self._occupy(entry, Assigned(shares, least))
-        self._reverses.append(lambda: self._leave(entry))
+        self._note(Packing._leave, entry)
 
     def take_over(self, known: Iterable[tuple[QueueEntry, Assigned]]) -> None:
         """Give jobs without quotas what an earlier packing gave them. It cannot be undone; `set_free` belongs to it."""
@@ -70,24 +73,19 @@ class Packing:
         """Change what a placed job has on its nodes."""
         before = self._vacate(entry)
         self._occupy(entry, Assigned(shares, before.least))
-
-        def reverse() -> None:
-            self._vacate(entry)
-            self._occupy(entry, before)
-
-        self._reverses.append(reverse)
+        self._note(Packing._put_back, entry, before)
 
     def bind(self, reservation: Reservation) -> None:
         """Turn GPUs reserved anywhere in the pool into a reservation on these nodes."""
         gpus = sum(count for _, count, _ in reservation)
         self._bind(reservation, gpus)
-        self._reverses.append(lambda: self._unbind(reservation, gpus))
+        self._note(Packing._unbind, reservation, gpus)
 
     def unbind(self, reservation: Reservation) -> None:
         """Turn a reservation on these nodes into GPUs reserved anywhere in the pool."""
         gpus = sum(count for _, count, _ in reservation)
         self._unbind(reservation, gpus)
-        self._reverses.append(lambda: self._bind(reservation, gpus))
+        self._note(Packing._bind, reservation, gpus)
 
     def mark(self) -> int:
         """A point to come back to."""
@@ -96,7 +94,11 @@ class Packing:
     def undo_to(self, mark: int) -> None:
         """Undo everything since the mark, the newest first."""
         while len(self._reverses) > mark:
-            self._reverses.pop()()
+            reverse, rest = self._reverses.pop()
+            reverse(self, *rest)
+
+    def _note(self, reverse: Callable[..., None], *rest: Any) -> None:
+        self._reverses.append((reverse, rest))
 
     def _occupy(self, entry: QueueEntry, assigned: Assigned) -> None:
         self.assigned[entry] = assigned
@@ -119,6 +121,10 @@ class Packing:
 
     def _leave(self, entry: QueueEntry) -> None:
         self._vacate(entry)
+
+    def _put_back(self, entry: QueueEntry, assigned: Assigned) -> None:
+        self._vacate(entry)
+        self._occupy(entry, assigned)
 
     def _bind(self, reservation: Reservation, gpus: int) -> None:
         self.reservations.floating -= gpus

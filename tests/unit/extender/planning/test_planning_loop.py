@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from synergy_extender.metrics import Metrics
 from synergy_extender.planner.question import Planned
 from synergy_extender.planner.worker import NO_CLOCKS, PlanFailed, PlanWorker
 from synergy_extender.planning import loop as loop_module
+from synergy_extender.planning import questions
 from synergy_extender.planning.forecasting import Forecasts
 from synergy_extender.planning.loop import PlanningLoop
 from synergy_extender.snapshot.times import Clocks
@@ -46,13 +48,13 @@ class FailingWorker(PlanWorker):
 @asynccontextmanager
 async def leading(
     server: WatchServer, worker: PlanWorker, forecasts: Forecasts | None = None, lead: Leads | None = None
-) -> AsyncIterator[None]:
+) -> AsyncIterator[PlanningLoop]:
     async with following(server) as (client, cache):
         lead = lead or Leads()
         loop = PlanningLoop(client, cache, worker, Metrics(), lead=lead, clock=time.time, forecasts=forecasts)
         task = asyncio.create_task(loop.run())
         try:
-            yield
+            yield loop
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -67,6 +69,61 @@ async def test_a_replica_in_reserve_has_a_planner_that_only_waits_for_its_first_
     async with leading(WatchServer(), worker, lead=Leads(leading=False)):
         await eventually(started, seconds=20, what="the planner's process")
     assert worker.pid is None, "it ends with the replica"
+
+
+class CountingWorker(FailingWorker):
+    """Plans at once, and counts how many jobs it was asked about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: list[int] = []
+
+    async def plan(
+        self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = 60.0, clocks: Clocks = NO_CLOCKS
+    ) -> Planned:
+        self.jobs.append(len(snapshot.jobs))
+        return Planned(plan(snapshot, config), 0.01)
+
+
+async def test_a_replica_whose_leader_is_silent_reads_and_plans_and_writes_nothing() -> None:
+    server, worker = WatchServer(job_object("a"), job_object("b")), CountingWorker()
+    lead = Leads(leading=False, near=True)
+
+    async def planned() -> bool:
+        return bool(worker.jobs)
+
+    async def wrote() -> bool:
+        return bool(server.patches)
+
+    async with leading(server, worker, lead=lead) as loop:
+        await eventually(planned, seconds=10, what="a plan", every=0.02)
+        await asyncio.sleep(0.3)
+        assert worker.jobs == [2]
+        assert server.patches == []
+        lead.leading, lead.near = True, False
+        loop.notify()
+        await eventually(wrote, seconds=10, what="a write by the new leader", every=0.02)
+
+
+async def test_a_replica_that_could_not_get_ready_leads_all_the_same() -> None:
+    server, worker = WatchServer(job_object("a")), CountingWorker()
+    lead = Leads(leading=False)
+
+    async def refused() -> bool:
+        return server.refused >= 1
+
+    async def planned() -> bool:
+        return bool(worker.jobs)
+
+    async with leading(server, worker, lead=lead) as loop:
+        server.failing, lead.near = True, True
+        loop.notify()
+        await eventually(refused, seconds=10, what="a read that is refused", every=0.02)
+        assert worker.jobs == []
+        server.failing = False
+        lead.leading, lead.near = True, False
+        loop.notify()
+        await eventually(planned, seconds=10, what="a plan", every=0.02)
 
 
 async def test_estimates_are_written_without_a_plan_and_only_so_many() -> None:
@@ -102,9 +159,11 @@ async def test_without_a_planner_ended_runs_are_released_all_the_same() -> None:
     assert 1 <= worker.asked <= 2
 
 
-@pytest.mark.parametrize("step", ["build_snapshot", "decide"])
-async def test_while_it_computes_the_event_loop_is_free_for_others(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = getattr(loop_module, step)
+@pytest.mark.parametrize(("module", "step"), [(questions, "build_snapshot"), (loop_module, "decide")])
+async def test_while_it_computes_the_event_loop_is_free_for_others(
+    module: ModuleType, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = getattr(module, step)
     ticks: list[int] = []
     now = 0
 
@@ -114,7 +173,7 @@ async def test_while_it_computes_the_event_loop_is_free_for_others(step: str, mo
         ticks.append(now - before)
         return real(*args, **more)
 
-    monkeypatch.setattr(loop_module, step, slow)
+    monkeypatch.setattr(module, step, slow)
     async with leading(WatchServer(), FailingWorker()):
         deadline = time.monotonic() + 20
         while not ticks and time.monotonic() < deadline:
