@@ -12,14 +12,12 @@ import msgspec
 from synergy_core.collector import collector_paused
 from synergy_core.colocation.predictors.model_format import SharingModel
 from synergy_extender.colocation.models import FOLDER_VARIABLE, predictors, read_models
-from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion, StartForecast
+from synergy_extender.forecasts.question import MOST_BYTES, NO_MEMORY, ForecastAnswer, ForecastQuestion, StartForecast
 from synergy_simulator.forecast.forecast import Forecaster
 from synergy_simulator.forecast.options import options_of_snapshot
 
 NICENESS = 19
 """All other work on the machine has precedence."""
-MOST_BYTES = 400 << 20
-"""A forecast that needs more memory fails. Above the container's limit the kernel would kill the extender too."""
 
 
 def answer(question: ForecastQuestion, models: Mapping[str, SharingModel] | None = None) -> ForecastAnswer:
@@ -37,10 +35,18 @@ def answer(question: ForecastQuestion, models: Mapping[str, SharingModel] | None
     return ForecastAnswer(starts, found.draws)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Answer the question on stdin. Exit status NO_MEMORY where MOST_BYTES are not enough."""
     os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
-    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=ForecastQuestion)
-    with collector_paused():
-        made = answer(asked, read_models(os.environ.get(FOLDER_VARIABLE, "")))
-    sys.stdout.buffer.write(msgspec.msgpack.encode(made))
+    try:
+        asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=ForecastQuestion)
+        with collector_paused():
+            made = answer(asked, read_models(os.environ.get(FOLDER_VARIABLE, "")))
+        sys.stdout.buffer.write(msgspec.msgpack.encode(made))
+    except MemoryError:
+        sys.exit(NO_MEMORY)
+
+
+if __name__ == "__main__":
+    main()

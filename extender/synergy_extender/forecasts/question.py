@@ -2,10 +2,16 @@
 simulator."""
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
 from synergy_extender.snapshot.sent_jobs import SentJobs, received, sent
+
+MOST_BYTES: Final = 400 << 20
+"""A forecast that needs more memory fails. Above the container's limit the kernel would kill the extender too."""
+NO_MEMORY: Final = 3
+"""Exit status of a process for which that was not enough."""
 
 
 @dataclass(frozen=True, slots=True)

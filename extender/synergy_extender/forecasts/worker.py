@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion
+from synergy_extender.forecasts.question import MOST_BYTES, NO_MEMORY, ForecastAnswer, ForecastQuestion
 
 _CHILD: Final = "synergy_extender.forecasts.process"
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -40,6 +40,8 @@ class ForecastWorker:
             if child.returncode is None:
                 child.kill()
                 await child.wait()
+        if child.returncode == NO_MEMORY:
+            raise ForecastFailed(f"the forecast needs more than {MOST_BYTES >> 20} MiB")
         if child.returncode:
             raise ForecastFailed(f"the process of the forecast ended with {child.returncode}")
         return msgspec.msgpack.decode(told, type=ForecastAnswer)

@@ -6,6 +6,7 @@ policy. Future arrivals are unknown: each draw is one possible sequence of them.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import inf
 from typing import Any, Final, Literal
 
@@ -28,6 +29,10 @@ _EXACT: Final = 250
 """With so many jobs at most, the future without arrivals is simulated with rounds of the usual length throughout."""
 _LONGER: Final = 2.0
 """The horizon with arrivals, as a multiple of the time that the last job takes without arrivals."""
+
+_MOST_ARRIVALS: Final = 20_000
+"""In a draw: its later ones come when the cluster has long been full. After thousands of jobs in a minute, a past that
+goes on for a day would be millions."""
 
 _STOPS: Final = 0.1
 """For each draw so many futures in which no further job comes: arrivals may stop, and no past tells when."""
@@ -121,7 +126,8 @@ class Forecaster:
         now, until = self._snapshot.now, self.until_s
         come_until = min(until, now + lasting_s(self.past, seed))
         rounds = self._beginning.rounds(self._fine)
-        found = self._times(tuple(drawn(self.past, now, come_until, seed, rounds.step_s)), until, self._fine)
+        arrivals = islice(drawn(self.past, now, come_until, seed, rounds.step_s), _MOST_ARRIVALS)
+        found = self._times(tuple(arrivals), until, self._fine)
         delays = self.delays
         return {
             name: (max(now, start - delays[name][0]), max(now, end - delays[name][1]))

@@ -1,6 +1,7 @@
 """A forecast of a cluster, and the process that makes it."""
 
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,3 +84,13 @@ async def test_a_process_that_dies_is_a_failure(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(worker_module, "_CHILD", "synergy_extender.none")
     with pytest.raises(ForecastFailed, match="ended with 1"):
         await ForecastWorker(60.0).forecast(question_of(crowded(waits()), PolicyInForce(), NOW))
+
+
+async def test_a_process_that_needs_too_much_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starved = "from synergy_extender.forecasts import process\nprocess.MOST_BYTES = 1 << 20\nprocess.main()\n"
+    (tmp_path / "starved_forecast.py").write_text(starved)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(worker_module, "_CHILD", "starved_forecast")
+    many = crowded(*(waits(f"waits-{index}") for index in range(2000)))
+    with pytest.raises(ForecastFailed, match="needs more than 400 MiB"):
+        await ForecastWorker(60.0).forecast(question_of(many, PolicyInForce(), NOW))
