@@ -18,6 +18,19 @@ class _ListOf(msgspec.Struct):
 _LIST = msgspec.json.Decoder(_ListOf)
 
 
+class _Metadata(msgspec.Struct):
+    name: str
+    resourceVersion: str  # noqa: N815 - as the API server spells it
+    namespace: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
+
 class Page:
     """A part of a collection as the whole was at `version`; `rest` is the token for the next part, empty at the end.
 
@@ -35,6 +48,11 @@ class Page:
 
     def __iter__(self) -> Iterator[Object]:
         return (msgspec.json.decode(item) for item in self._items)
+
+    def versions(self) -> Iterator[tuple[tuple[str, str], str]]:
+        """Namespace and name of each object, and its resourceVersion. The rest is not decoded."""
+        for one in map(_NAMED.decode, self._items):
+            yield (one.metadata.namespace, one.metadata.name), one.metadata.resourceVersion
 
 
 def decode(data: bytes) -> Any:

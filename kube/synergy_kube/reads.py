@@ -1,6 +1,6 @@
 """Reads: objects, collections in pages, watches and logs."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
 from synergy_kube.answers import Object, Page, event_of, lines_of
 from synergy_kube.errors import ApiError
@@ -16,6 +16,7 @@ _WATCH_CHUNK = 1 << 16
 PAGE_ITEMS = 500
 """Objects of a large collection in one answer, as kube-apiserver's own clients ask for them."""
 _PAGES_MOST = 10_000
+_METADATA_ALONE = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 
 
 class Reads(Requests):
@@ -40,6 +41,7 @@ class Reads(Requests):
         label_selector: str = "",
         most: int = PAGE_ITEMS,
         after: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> Page:
         """At most `most` objects of a collection (0: all of them), those that follow the page whose `rest` is `after`.
 
@@ -47,7 +49,7 @@ class Reads(Requests):
         """
         query = _selectors(label_selector, "") | ({"limit": str(most)} if most else {})
         query |= {"continue": after} if after else {}
-        return Page(await self._bytes("GET", resource.path(namespace), query=query))
+        return Page(await self._bytes("GET", resource.path(namespace), query=query, headers=headers))
 
     async def pages(
         self, resource: Resource, namespace: str | None = None, *, label_selector: str = "", most: int = PAGE_ITEMS
@@ -65,7 +67,23 @@ class Reads(Requests):
             del page
             if not rest:
                 return
-        raise ApiError(500, "TooManyPages", f"the list of {resource.plural} does not end")
+        raise _endless(resource)
+
+    async def versions(self, resource: Resource, namespace: str | None = None) -> dict[tuple[str, str], str]:
+        """The resourceVersion of each object of a collection now, by namespace and name. The API server sends metadata
+        alone, and nothing else of that is decoded: a fifth of the time of a list.
+
+        Raises like `pages`.
+        """
+        found: dict[tuple[str, str], str] = {}
+        rest = ""
+        for _ in range(_PAGES_MOST):
+            page = await self.page(resource, namespace, after=rest, headers=_METADATA_ALONE)
+            found.update(page.versions())
+            rest = page.rest
+            if not rest:
+                return found
+        raise _endless(resource)
 
     async def watch(
         self,
@@ -108,6 +126,10 @@ class Reads(Requests):
         async with self._stream(PODS.path(namespace, pod, "log"), query) as response:
             async for line in lines_of(response.content.iter_any()):
                 yield line
+
+
+def _endless(resource: Resource) -> ApiError:
+    return ApiError(500, "TooManyPages", f"the list of {resource.plural} does not end")
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from synergy_operator.run.fencing import MARGIN_SECONDS
+from synergy_operator.views.settings import FENCE_SECONDS
+
 GPUS_PER_NODE = 8
 GPU_MIX = {1: 0.62, 2: 0.20, 4: 0.16, 8: 0.02}
 """Share of the jobs that have so many GPUs: 1.82 on average."""
@@ -54,8 +57,9 @@ class Size:
 
     @property
     def drain_s(self) -> float:
-        """How long the jobs that are left may take to end after the soak."""
-        return 240.0 + self.asked / 10
+        """How long the jobs that are left may take to end after the soak: one whose worker vanished from a node that
+        failed waits for its fence."""
+        return FENCE_SECONDS + MARGIN_SECONDS + 120.0 + self.asked / 10
 
     @property
     def gap_s(self) -> float:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from synergy_api.amounts import Amounts
@@ -35,7 +36,7 @@ from synergy_extender.cluster.trims import (
     trim_slice,
 )
 from synergy_extender.cluster.views import JobView, Key, PodView
-from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube import Change, KubeClient, NotFound, Reflector
 from synergy_kube.resources import (
     GPU_POOLS,
     NAMESPACES,
@@ -50,6 +51,9 @@ from synergy_kube.resources import (
     TENANTS,
     TRAINING_JOBS,
 )
+
+_MOST_SINGLY = 32
+"""Of so many jobs each is read by itself; of more, all jobs are."""
 
 
 class ClusterCache:
@@ -197,11 +201,29 @@ class ClusterCache:
         return self._jobs.observe
 
     async def refresh_jobs(self) -> None:
-        """Read all TrainingJobs now, past a watch that may be behind."""
+        """Read the TrainingJobs now, past a watch that may be behind: those that have changed since it told of them."""
+        versions = await self._client.versions(TRAINING_JOBS)
+        behind = [key for key, version in versions.items() if int(version) > self._version_of(key)]
+        if len(behind) <= _MOST_SINGLY:
+            await asyncio.gather(*(self._refresh_job(key) for key in behind))
+            return
         async for page in self._client.pages(TRAINING_JOBS):
             for item in page:
                 self.observe(item)
                 await asyncio.sleep(0)
+
+    async def _refresh_job(self, key: tuple[str, str]) -> None:
+        namespace, name = key
+        with suppress(NotFound):  # it has been deleted since
+            self.observe(await self._client.get(TRAINING_JOBS, name, namespace))
+
+    def _version_of(self, key: tuple[str, str]) -> int:
+        """The newest that the watch or an answer has shown of a job; 0 if none has."""
+        watched, view = self._reflectors["trainingjobs"].get(*key), self.jobs.get(Key(*key))
+        return max(
+            int(watched["metadata"]["resourceVersion"]) if watched is not None else 0,
+            int(view.resource_version) if view is not None else 0,
+        )
 
     def _pod_changed(self, change: Change) -> None:
         old: PodView | None = change.old[VIEW] if change.old is not None else None

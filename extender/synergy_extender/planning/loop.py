@@ -117,14 +117,12 @@ class PlanningLoop:
                 elif self._leadership.near:
                     await self._get_ready()
                 else:
-                    self._forget()
                     await self._dirty.wait()
         finally:
             await self._worker.close()
 
     async def _get_ready(self) -> None:
         """The leader is silent: do what takes seconds before it is known to be gone, and write nothing."""
-        self._forget()
         try:
             with span("get ready"):
                 await self._cache.refresh_jobs()
@@ -134,6 +132,8 @@ class PlanningLoop:
         while self._leadership.near and not self._leadership.leading:
             await self._dirty.wait()
             self._dirty.clear()
+        if not self._leadership.leading:
+            self._forget()
 
     async def _lead(self) -> None:
         fresh = False
@@ -156,6 +156,7 @@ class PlanningLoop:
                 self._metrics.planning.failures.inc()
                 _LOG.exception("planning failed")
                 await self._recover()
+        self._forget()
 
     async def _recover(self) -> None:
         """Before another try: what failed just now would most likely fail again at once."""
@@ -163,6 +164,7 @@ class PlanningLoop:
         self._dirty.set()
 
     def _forget(self) -> None:
+        """What was of use to a lead that is over, or did not come."""
         self._timetable, self._again_at, self._last_fill = None, None, None
         self._reserved = {}
         self._unstarted.forget()

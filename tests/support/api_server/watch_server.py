@@ -17,8 +17,8 @@ _JOBS = "/apis/kube-synergy.dev/v1alpha1/trainingjobs"
 
 class WatchServer:
     """Lists `jobs` where TrainingJobs are asked for and nothing elsewhere, sends their watch what is put in `events`,
-    answers a question about one object with what `now` has under its path, keeps the patches and posts that come, and
-    refuses every further read once `failing` is set."""
+    answers a question about one object with what `now` has under its path, keeps these paths (`asked`), the patches and
+    posts that come, and refuses every further read once `failing` is set."""
 
     def __init__(self, *jobs: dict[str, Any]) -> None:
         self.jobs = list(jobs)
@@ -26,6 +26,7 @@ class WatchServer:
         self.now: dict[str, dict[str, Any]] = {}
         self.patches: list[dict[str, Any]] = []
         self.posts: list[dict[str, Any]] = []
+        self.asked: list[str] = []
         self.failing = False
         self.refused = 0
 
@@ -44,6 +45,7 @@ class WatchServer:
             self.refused += 1
             return web.json_response({"code": 500, "reason": "InternalError", "message": "down"}, status=500)
         if "/namespaces/" in request.path:
+            self.asked.append(request.path)
             found = self.now.get(request.path)
             return web.json_response(found or {"code": 404, "reason": "NotFound"}, status=200 if found else 404)
         return web.json_response({"metadata": {"resourceVersion": "10"}, "items": self.jobs if ours else []})

@@ -4,6 +4,8 @@ from support.api_server.watch_server import WatchServer, following
 from support.extender.cluster import job_object, key
 from support.waiting import eventually
 
+JOBS = "/apis/kube-synergy.dev/v1alpha1/namespaces/team/trainingjobs"
+
 
 async def test_an_answer_that_comes_after_the_jobs_end_does_not_bring_it_back() -> None:
     server = WatchServer(job_object(uid="uid-old", resourceVersion="5"))
@@ -33,6 +35,34 @@ async def test_the_end_of_a_job_does_not_take_away_one_that_has_its_name_since()
 
         await eventually(seen, seconds=10, what="the event after the deletion", every=0.02)
         assert cache.jobs[key("j")].uid == "uid-new"
+
+
+async def test_of_a_watch_that_is_behind_the_jobs_that_changed_are_read_and_no_others() -> None:
+    server = WatchServer(job_object("old", resourceVersion="5"), job_object("same", resourceVersion="6"))
+    async with following(server) as (_, cache):
+        cache.observe(job_object("answered", resourceVersion="13"))
+        changed = job_object("old", resourceVersion="12")
+        server.jobs = [
+            changed,
+            job_object("same", resourceVersion="6"),
+            job_object("answered", resourceVersion="13"),
+            job_object("gone", resourceVersion="11"),
+        ]
+        server.now[f"{JOBS}/old"] = changed
+        await cache.refresh_jobs()
+        assert cache.jobs[key("old")].resource_version == "12"
+        assert server.asked == [f"{JOBS}/old", f"{JOBS}/gone"]
+        assert key("gone") not in cache.jobs, "it was deleted after the list"
+
+
+async def test_of_a_watch_that_is_far_behind_all_jobs_are_read() -> None:
+    names = [f"j{number}" for number in range(40)]
+    server = WatchServer(*(job_object(name, resourceVersion="5") for name in names))
+    async with following(server) as (_, cache):
+        server.jobs = [job_object(name, resourceVersion="15") for name in names]
+        await cache.refresh_jobs()
+        assert {view.resource_version for view in cache.jobs.values()} == {"15"}
+        assert server.asked == []
 
 
 async def test_a_job_of_another_controller_is_in_no_plan() -> None:
