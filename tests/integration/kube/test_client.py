@@ -47,6 +47,16 @@ async def test_an_apply_from_an_old_version_is_a_conflict(kube: KubeClient, name
         await kube.apply(CONFIG_MAPS, "a", stale, namespace, manager="first")
 
 
+async def test_the_versions_of_a_collection_are_those_of_its_objects(kube: KubeClient, namespace: str) -> None:
+    for name in ("a", "b"):
+        await kube.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": {"x": "1"}}, namespace)
+    await kube.apply(CONFIG_MAPS, "b", {"data": {"y": "2"}}, namespace, manager="first")
+    listed = (await kube.list(CONFIG_MAPS, namespace))["items"]
+    wanted = {(namespace, one["metadata"]["name"]): one["metadata"]["resourceVersion"] for one in listed}
+    assert {(namespace, "a"), (namespace, "b")} <= set(wanted)
+    assert await kube.versions(CONFIG_MAPS, namespace) == wanted
+
+
 async def test_the_reflector_follows_a_collection(kube: KubeClient, namespace: str) -> None:
     changes: list[Change] = []
     reflector = Reflector(kube, CONFIG_MAPS, namespace=namespace, label_selector="mine=yes", on_change=changes.append)
