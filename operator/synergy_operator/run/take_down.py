@@ -19,6 +19,8 @@ from synergy_operator.views.pod import PodView
 
 FORCE_SECONDS: Final = 30.0
 """How long the operator waits for a pod on a lost node after the pod's grace period."""
+WORD_SECONDS: Final = 30.0
+"""How long, from the end of a vanished pod's grace period, its node may take to report again."""
 ENDING_SECONDS: Final = 10.0
 """How long a pod may take to end after its training has ended. Sidecars may continue."""
 EVICTED: Final = "Evicted"
@@ -47,9 +49,10 @@ def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
     running = no(reason_of(outcome))
     holding = [pod for pod in run.pods if not pod.terminal]
     ending = [pod for pod in holding if _ends_by_itself(pod, run.now)]
-    if not holding:
-        return closed(run, outcome)
     accounting = run.service.model_copy(update={"last": outcome})
+    if not holding:
+        wait = _word_in(run)
+        return closed(run, outcome) if wait is None else RunStep("Leaving", accounting, running, requeue_after=wait)
     deletions, wait = pod_deletions(
         (pod for pod in holding if pod not in ending), observed, run.now, fence_seconds=fence_s
     )
@@ -78,6 +81,18 @@ def _unseen_until(run: OpenRun) -> float | None:
         return None  # none of its workers ever started
     known, settings = (*run.deleted_pods, *run.pods), run.observed.settings
     return unseen_until(run.gang, known, run.observed.cluster, settings.fence_seconds, run.now)
+
+
+def _word_in(run: OpenRun) -> float | None:
+    """For how many seconds to wait for word from the node of a worker that has vanished; None for no wait.
+
+    A node that is back removes its deleted pods, which may be seen before its own report.
+    """
+    moments = [pod.deleting_until for pod in run.observed.vanished_pods(run.number) if pod.deleting_until is not None]
+    if not moments or _unseen_until(run) is None:
+        return None
+    wait = max(moments) + WORD_SECONDS - run.now
+    return wait if 0.0 < wait <= 2 * WORD_SECONDS else None
 
 
 def _final_outcome(run: OpenRun, outcome: RunOutcome) -> RunOutcome:

@@ -59,6 +59,10 @@ class Observed:
         gone = (pod for pod in self.pod_events.deleted.values() if pod.run == run)
         return tuple(sorted(gone, key=lambda pod: (pod.rank, pod.name)))
 
+    def vanished_pods(self, run: int) -> tuple[PodView, ...]:
+        """The pods of a run that no longer exist, and whose end nobody has reported."""
+        return tuple(pod for pod in self.pod_events.vanished.values() if pod.run == run)
+
     def batch_jobs_of(self, run: int) -> tuple[BatchJobView, ...]:
         """The profile Jobs of a run, by name."""
         return tuple(sorted((job for job in self.batch_jobs if job.run == run), key=lambda job: job.name))

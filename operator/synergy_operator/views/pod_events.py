@@ -20,11 +20,12 @@ class PodWarning:
 
 @dataclass(frozen=True, slots=True)
 class PodEvents:
-    """Warnings and ended pods of one job.
+    """Warnings and pods of one job that no longer exist.
 
-    `warnings` has the newest warning event by the uid of its pod or Job. `deleted` has the pods of the newest run that
-    ended and no longer exist, by name.
+    `warnings` has the newest warning event by the uid of its pod or Job. By name, `deleted` has the pods of the newest
+    run that ended and no longer exist, and `vanished` those whose end nobody has reported.
     """
 
     warnings: Mapping[str, PodWarning] = field(default_factory=dict)
     deleted: Mapping[str, PodView] = field(default_factory=dict)
+    vanished: Mapping[str, PodView] = field(default_factory=dict)

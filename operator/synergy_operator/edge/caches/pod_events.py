@@ -4,6 +4,7 @@ A restart may lose them. Warnings are read again. A pod whose termination messag
 message.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from synergy_operator.views.metadata import Key
@@ -27,20 +28,25 @@ class PodEventCache:
         self._by_job[job] = replace(old, warnings={**old.warnings, uid: warning})
 
     def pod_deleted(self, job: Key, pod: PodView) -> None:
-        """A pod of the job no longer exists. Its warnings are dropped. The pod is kept if its end is known."""
+        """A pod of the job no longer exists. Its warnings are dropped. The pod is kept if it is of the newest run."""
         old = self.of(job)
         warnings = {uid: warning for uid, warning in old.warnings.items() if uid != pod.uid}
-        deleted = {name: other for name, other in old.deleted.items() if other.run >= pod.run}
-        if pod.main.exit_code is not None and all(other.run <= pod.run for other in deleted.values()):
-            deleted[pod.name] = pod
-        self._keep(job, PodEvents(warnings, deleted))
+        deleted, vanished = (_of_run(known, pod.run) for known in (old.deleted, old.vanished))
+        if all(other.run <= pod.run for other in (*deleted.values(), *vanished.values())):
+            (vanished if pod.main.exit_code is None else deleted)[pod.name] = pod
+        self._keep(job, PodEvents(warnings, deleted, vanished))
 
     def forget(self, job: Key) -> None:
         """The job no longer exists."""
         self._by_job.pop(job, None)
 
     def _keep(self, job: Key, pod_events: PodEvents) -> None:
-        if pod_events.warnings or pod_events.deleted:
+        if pod_events.warnings or pod_events.deleted or pod_events.vanished:
             self._by_job[job] = pod_events
         else:
             self._by_job.pop(job, None)
+
+
+def _of_run(pods: Mapping[str, PodView], run: int) -> dict[str, PodView]:
+    """Those of the run, or of a newer one."""
+    return {name: pod for name, pod in pods.items() if pod.run >= run}

@@ -8,6 +8,8 @@ from support.operator.objects import node
 from support.operator.world import World
 from synergy_api.timestamps import parse_time
 from synergy_operator.run.fencing import MARGIN_SECONDS
+from synergy_operator.run.take_down import WORD_SECONDS
+from synergy_operator.views.pod import read_pod
 
 
 def _cut_off() -> World:
@@ -65,6 +67,43 @@ def test_a_node_that_reports_again_ends_its_pod_itself() -> None:
     world.exit("job-1-0", 0)
     world.settle()
     assert world.status.phase == "Queued"
+
+
+def _vanished() -> World:
+    """The pod of a job whose node does not report is gone a second after its grace period. Nobody told its end."""
+    world = _cut_off()
+    world.settle()
+    world.wait(31)
+    pod = read_pod(world.pods.pop("job-1-0"))
+    world.pod_events.pod_deleted(world.view.key, pod)
+    return world
+
+
+def test_a_node_that_is_back_is_believed_though_its_pod_was_seen_to_vanish_first() -> None:
+    world = _vanished()
+    again = world.settle().requeue_after
+    assert again is not None
+    assert 0 < again <= WORD_SECONDS
+    assert world.status.service is not None
+    assert world.status.service.ended_run == 0
+    world.nodes["n1"] = node("n1")
+    world.settle()
+    assert world.status.service.ended_run == 1
+    assert world.status.phase == "Queued"
+    retry_at = world.status.service.retry_at
+    assert retry_at is None or parse_time(retry_at) <= world.now + 10.5
+
+
+def test_a_pod_that_vanished_from_a_node_that_stays_away_keeps_the_next_run_waiting() -> None:
+    world = _vanished()
+    world.settle()
+    world.wait(WORD_SECONDS)
+    world.settle()
+    assert world.status.service is not None
+    assert world.status.service.ended_run == 1
+    retry_at = world.status.service.retry_at
+    assert retry_at is not None
+    assert parse_time(retry_at) == pytest.approx(world.now + 600 + MARGIN_SECONDS, abs=1.0)
 
 
 def test_a_pod_that_somebody_removed_by_force_keeps_the_next_run_waiting() -> None:
