@@ -104,6 +104,8 @@ class LeaderElection:
             try:
                 async with asyncio.timeout(self._timing.renew_s / 2), self._at_lease:
                     won = self._clock() >= self._not_before and await self._try()
+                if self._told[0] and not self.leading:
+                    self._tell()  # one that looked at the lead meanwhile waits for word that it is back
                 self._renewed_at = started if won and started >= self._not_before else None
             except CALL_FAILED as error:
                 _LOG.warning("leader election: %s", explain(error))

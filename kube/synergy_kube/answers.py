@@ -12,7 +12,8 @@ Object = dict[str, Any]
 
 class _ListOf(msgspec.Struct):
     metadata: dict[str, Any]
-    items: list[msgspec.Raw]
+    items: list[msgspec.Raw] | None = None
+    """Of metadata alone, null where there are none."""
 
 
 _LIST = msgspec.json.Decoder(_ListOf)
@@ -41,7 +42,7 @@ class Page:
         found = _LIST.decode(data)
         self.version = str(found.metadata["resourceVersion"])
         self.rest = str(found.metadata.get("continue") or "")
-        self._items = found.items
+        self._items = found.items or []
 
     def __len__(self) -> int:
         return len(self._items)

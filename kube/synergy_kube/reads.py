@@ -71,7 +71,7 @@ class Reads(Requests):
 
     async def versions(self, resource: Resource, namespace: str | None = None) -> dict[tuple[str, str], str]:
         """The resourceVersion of each object of a collection now, by namespace and name. The API server sends metadata
-        alone, and nothing else of that is decoded: a fifth of the time of a list.
+        alone, of which nothing else is decoded.
 
         Raises like `pages`.
         """

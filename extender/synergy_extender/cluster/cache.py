@@ -52,6 +52,7 @@ from synergy_kube.resources import (
     TRAINING_JOBS,
 )
 
+_STRETCH = 250
 _MOST_SINGLY = 32
 """Of so many jobs each is read by itself; of more, all jobs are."""
 
@@ -202,8 +203,12 @@ class ClusterCache:
 
     async def refresh_jobs(self) -> None:
         """Read the TrainingJobs now, past a watch that may be behind: those that have changed since it told of them."""
-        versions = await self._client.versions(TRAINING_JOBS)
-        behind = [key for key, version in versions.items() if int(version) > self._version_of(key)]
+        behind = []
+        for number, (key, version) in enumerate((await self._client.versions(TRAINING_JOBS)).items()):
+            if int(version) > self._version_of(key):
+                behind.append(key)
+            if number % _STRETCH == 0:
+                await asyncio.sleep(0)  # others on the event loop answer requests
         if len(behind) <= _MOST_SINGLY:
             await asyncio.gather(*(self._refresh_job(key) for key in behind))
             return

@@ -37,6 +37,11 @@ from synergy_service.tracing import span
 _LOG = logging.getLogger(__name__)
 _AFTER_FAILURE_S = 1.0
 _POSITIONS_AGAIN_S = 1.0
+_READY_S = 3.0
+"""For getting ready, how long the API server may take to tell of the jobs: the lead may come meanwhile."""
+_SHORTCUTS_S = 30.0
+"""For how long after its last pass a replica that leads no more keeps what it knows: on a busy machine a renewal may
+come too late, and the lead comes back a second later."""
 
 
 class PlanningLoop:
@@ -117,6 +122,8 @@ class PlanningLoop:
                 elif self._leadership.near:
                     await self._get_ready()
                 else:
+                    if time.monotonic() > self._passed_at + _SHORTCUTS_S:
+                        self._drop_shortcuts()
                     await self._dirty.wait()
         finally:
             await self._worker.close()
@@ -125,17 +132,23 @@ class PlanningLoop:
         """The leader is silent: do what takes seconds before it is known to be gone, and write nothing."""
         try:
             with span("get ready"):
-                await self._cache.refresh_jobs()
+                async with asyncio.timeout(_READY_S):
+                    await self._cache.refresh_jobs()
                 await self._questions.get_ready(self.policy, self._clock(), self.rounds.solve_s)
+        except CALL_FAILED as error:
+            _LOG.warning("getting ready to lead: %s", explain(error))
         except Exception:  # noqa: BLE001 - a leader that is not ready reads and asks what is missing
             _LOG.exception("getting ready to lead")
         while self._leadership.near and not self._leadership.leading:
             await self._dirty.wait()
             self._dirty.clear()
         if not self._leadership.leading:
-            self._forget()
+            self._drop_shortcuts()
+            await self._worker.close()  # so does what its process knows
+            await self._worker.start()
 
     async def _lead(self) -> None:
+        self._forget()
         fresh = False
         while self._leadership.leading:
             try:
@@ -156,7 +169,6 @@ class PlanningLoop:
                 self._metrics.planning.failures.inc()
                 _LOG.exception("planning failed")
                 await self._recover()
-        self._forget()
 
     async def _recover(self) -> None:
         """Before another try: what failed just now would most likely fail again at once."""
@@ -164,14 +176,17 @@ class PlanningLoop:
         self._dirty.set()
 
     def _forget(self) -> None:
-        """What was of use to a lead that is over, or did not come."""
+        """What an earlier lead decided: another replica may have decided since."""
         self._timetable, self._again_at, self._last_fill = None, None, None
         self._reserved = {}
         self._unstarted.forget()
-        self._questions.forget()
-        self._places, self._signatures = KnownPlaces(), FillSignatures()
         self._statuses.forget()
         self._publisher.forget()
+
+    def _drop_shortcuts(self) -> None:
+        """Free what makes passes short. It changes no decision, so a lead that comes back soon still has it."""
+        self._questions.forget()
+        self._places, self._signatures = KnownPlaces(), FillSignatures()
 
     async def _wait(self) -> None:
         """Until something changed, and a moment longer, or until it is time."""

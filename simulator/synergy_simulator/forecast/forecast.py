@@ -31,8 +31,7 @@ _LONGER: Final = 2.0
 """The horizon with arrivals, as a multiple of the time that the last job takes without arrivals."""
 
 _MOST_ARRIVALS: Final = 20_000
-"""In a draw: its later ones come when the cluster has long been full. After thousands of jobs in a minute, a past that
-goes on for a day would be millions."""
+"""A draw ends with so many: after thousands of jobs in a minute, a past that goes on for a day would be millions."""
 
 _STOPS: Final = 0.1
 """For each draw so many futures in which no further job comes: arrivals may stop, and no past tells when."""
@@ -126,8 +125,9 @@ class Forecaster:
         now, until = self._snapshot.now, self.until_s
         come_until = min(until, now + lasting_s(self.past, seed))
         rounds = self._beginning.rounds(self._fine)
-        arrivals = islice(drawn(self.past, now, come_until, seed, rounds.step_s), _MOST_ARRIVALS)
-        found = self._times(tuple(arrivals), until, self._fine)
+        come = tuple(islice(drawn(self.past, now, come_until, seed, rounds.step_s), _MOST_ARRIVALS + 1))
+        arrivals, rest = come[:_MOST_ARRIVALS], come[_MOST_ARRIVALS:]
+        found = self._times(arrivals, min([until, *(task.arrival_s for task in rest)]), self._fine)
         delays = self.delays
         return {
             name: (max(now, start - delays[name][0]), max(now, end - delays[name][1]))

@@ -48,6 +48,7 @@ async def test_an_apply_from_an_old_version_is_a_conflict(kube: KubeClient, name
 
 
 async def test_the_versions_of_a_collection_are_those_of_its_objects(kube: KubeClient, namespace: str) -> None:
+    assert await kube.versions(PODS, namespace) == {}
     for name in ("a", "b"):
         await kube.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": {"x": "1"}}, namespace)
     await kube.apply(CONFIG_MAPS, "b", {"data": {"y": "2"}}, namespace, manager="first")

@@ -1,13 +1,14 @@
 """Leader election where writes cross; the rest of it is tested on a real API server."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from support.waiting import eventually
+from synergy_extender import leader
 from synergy_extender.leader import LeaderElection, Timing
 from synergy_kube import Conflict, KubeClient
 
@@ -36,87 +37,102 @@ class SlowLease:
         return await self.get()
 
 
-@dataclass
-class Follower:
-    """One that would lead, and each pair of `near` and `leading` that it was told to look at, with the time."""
+class Stage:
+    """An election that sleeps without waiting: its clock goes on by what it sleeps, and by what a test says."""
 
-    election: LeaderElection
-    told: list[tuple[bool, bool, float]]
+    def __init__(self, lease: SlowLease, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+        self.told: list[tuple[bool, bool]] = []
+        """Whether the leader was silent, and whether this one led, each time that it was told to look."""
+        self.until: Callable[[], bool] = lambda: False
+        self.reached = asyncio.Event()
+        timing = Timing(lease_s=3.0, renew_s=2.0, retry_s=0.4)
+        self.election = LeaderElection(
+            cast(KubeClient, lease), ("ns", "lease"), "me", timing, on_change=self._note, clock=lambda: self.now
+        )
+        monkeypatch.setattr(leader, "asyncio", SimpleNamespace(timeout=asyncio.timeout, sleep=self._sleep))
+
+    def _note(self, leading: bool) -> None:
+        self.told.append((self.election.near, leading))
+
+    async def _sleep(self, seconds: float) -> None:
+        if self.until():
+            self.reached.set()
+            await asyncio.Event().wait()
+        self.slept.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+    async def run(self, until: Callable[[], bool]) -> None:
+        """Until it sleeps and this is so."""
+        self.until = until
+        self.reached.clear()
+        task = asyncio.create_task(self.election.run())
+        try:
+            await asyncio.wait_for(self.reached.wait(), 10)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
-@asynccontextmanager
-async def following(lease: SlowLease) -> AsyncIterator[Follower]:
-    def note(leading: bool) -> None:
-        told.append((election.near, leading, time.monotonic()))
-
-    told: list[tuple[bool, bool, float]] = []
-    timing = Timing(lease_s=3.0, renew_s=2.0, retry_s=0.4)
-    election = LeaderElection(cast(KubeClient, lease), ("ns", "lease"), "me", timing, on_change=note)
-    running = asyncio.create_task(election.run())
-    try:
-        yield Follower(election, told)
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-async def test_a_silent_leader_is_noticed_after_half_of_its_lease_and_followed_at_its_end() -> None:
+def held_by_other(seconds: int) -> SlowLease:
     lease = SlowLease()
     lease.gate.set()
-    lease.spec = {"holderIdentity": "other", "leaseDurationSeconds": 1}
-    begun = time.monotonic()
-    async with following(lease) as follower:
-
-        async def leads() -> bool:
-            return follower.election.leading
-
-        await eventually(leads, seconds=5, what="it to lead", every=0.01)
-    assert [(near, leading) for near, leading, _ in follower.told] == [(True, False), (False, True)]
-    noticed, led = (at - begun for *_, at in follower.told)
-    assert noticed >= 0.5
-    assert led >= 1.0
+    lease.spec = {"holderIdentity": "other", "leaseDurationSeconds": seconds}
+    return lease
 
 
-async def test_a_leader_that_is_heard_again_is_no_longer_silent() -> None:
+async def test_a_silent_leader_is_noticed_after_half_of_its_lease_and_followed_at_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage(held_by_other(1), monkeypatch)
+    await stage.run(lambda: stage.election.leading)
+    assert stage.told == [(True, False), (False, True)]
+    assert stage.slept == pytest.approx([0.4, 0.4, 0.2])
+
+
+async def test_a_leader_that_is_heard_again_is_no_longer_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = held_by_other(2)
+    stage = Stage(lease, monkeypatch)
+    await stage.run(lambda: stage.election.near)
+    lease.version += 1
+    await stage.run(lambda: not stage.election.near)
+    assert stage.told == [(True, False), (False, False)]
+
+
+async def test_one_that_cannot_reach_the_api_server_does_not_take_the_leader_for_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lease = held_by_other(1)
+    stage = Stage(lease, monkeypatch)
+    await stage.run(lambda: bool(stage.election.holder))
+
+    async def away(*_: object) -> dict[str, Any]:
+        raise TimeoutError
+
+    monkeypatch.setattr(lease, "get", away)
+    await stage.run(lambda: len(stage.slept) > 10)
+    assert stage.told == []
+
+
+async def test_a_lead_that_ran_out_during_a_slow_renewal_is_told_as_lost_and_as_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lease = SlowLease()
     lease.gate.set()
-    lease.spec = {"holderIdentity": "other", "leaseDurationSeconds": 2}
-    async with following(lease) as follower:
+    stage = Stage(lease, monkeypatch)
+    await stage.run(lambda: stage.election.leading)
+    real = lease.replace
 
-        async def told_once() -> bool:
-            return len(follower.told) == 1
+    async def slow(*args: Any) -> dict[str, Any]:
+        stage.now += 1.9
+        return await real(*args)
 
-        async def told_twice() -> bool:
-            return len(follower.told) == 2
-
-        await eventually(told_once, seconds=5, what="its silence", every=0.01)
-        lease.version += 1
-        await eventually(told_twice, seconds=5, what="its return", every=0.01)
-        assert not follower.election.near
-    assert [(near, leading) for near, leading, _ in follower.told] == [(True, False), (False, False)]
-
-
-async def test_one_that_cannot_reach_the_api_server_does_not_take_the_leader_for_silent() -> None:
-    class Away(SlowLease):
-        async def get(self, *_: object) -> dict[str, Any]:
-            if self.away:
-                raise TimeoutError
-            return await super().get()
-
-        away = False
-
-    lease = Away()
-    lease.spec = {"holderIdentity": "other", "leaseDurationSeconds": 1}
-    async with following(lease) as follower:
-
-        async def looked() -> bool:
-            return follower.election.holder == "other"
-
-        await eventually(looked, seconds=5, what="a look", every=0.01)
-        lease.away = True
-        await asyncio.sleep(1.5)
-        assert not follower.election.near
-    assert follower.told == []
+    monkeypatch.setattr(lease, "replace", slow)
+    stage.now += 0.4
+    await stage.run(lambda: True)
+    assert stage.told == [(False, True), (False, False), (False, True)]
 
 
 async def test_a_lead_that_is_given_back_during_a_renewal_is_given_back() -> None:

@@ -37,9 +37,12 @@ def forecaster(past: list[PastJob]) -> Forecaster:
 
 def test_after_a_burst_a_draw_has_a_bounded_number_of_arrivals(monkeypatch: pytest.MonkeyPatch) -> None:
     come: list[int] = []
+    horizons: list[float] = []
 
     def counted(workload: Workload, *args: Any, **more: Any) -> Any:
         come.append(len(workload.tasks))
+        if come[-1] == 60:
+            horizons.append(more["until_s"])
         return simulate(workload, *args, **more)
 
     monkeypatch.setattr(forecast, "_MOST_ARRIVALS", 60)
@@ -48,6 +51,7 @@ def test_after_a_burst_a_draw_has_a_bounded_number_of_arrivals(monkeypatch: pyte
     for seed in range(30):
         one.draw(str(seed))
     assert max(come) == 60
+    assert min(horizons) < NOW + 1.0, "it ends when the next one would come, not after a day"
 
 
 def test_a_draw_leaves_nothing_that_only_the_collector_would_find() -> None:
