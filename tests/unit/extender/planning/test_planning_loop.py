@@ -115,7 +115,11 @@ async def test_a_leader_that_is_heard_again_leaves_nothing_that_was_made_ready(
     server, worker = WatchServer(job_object("a")), CountingWorker()
     lead = Leads(leading=False, near=True)
     dropped: list[object] = []
-    monkeypatch.setattr(questions.PlanQuestions, "forget", lambda asked: dropped.append(asked))
+
+    def drop(asked: questions.PlanQuestions) -> None:
+        dropped.append(asked)
+
+    monkeypatch.setattr(questions.PlanQuestions, "forget", drop)
 
     async def planned() -> bool:
         return bool(worker.jobs)
