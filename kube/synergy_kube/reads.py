@@ -1,6 +1,6 @@
 """Reads: objects, collections in pages, watches and logs."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from synergy_kube.answers import Object, Page, event_of, lines_of
 from synergy_kube.errors import ApiError
@@ -41,7 +41,6 @@ class Reads(Requests):
         label_selector: str = "",
         most: int = PAGE_ITEMS,
         after: str = "",
-        headers: Mapping[str, str] | None = None,
     ) -> Page:
         """At most `most` objects of a collection (0: all of them), those that follow the page whose `rest` is `after`.
 
@@ -49,7 +48,7 @@ class Reads(Requests):
         """
         query = _selectors(label_selector, "") | ({"limit": str(most)} if most else {})
         query |= {"continue": after} if after else {}
-        return Page(await self._bytes("GET", resource.path(namespace), query=query, headers=headers))
+        return Page(await self._bytes("GET", resource.path(namespace), query=query))
 
     async def pages(
         self, resource: Resource, namespace: str | None = None, *, label_selector: str = "", most: int = PAGE_ITEMS
@@ -78,7 +77,8 @@ class Reads(Requests):
         found: dict[tuple[str, str], str] = {}
         rest = ""
         for _ in range(_PAGES_MOST):
-            page = await self.page(resource, namespace, after=rest, headers=_METADATA_ALONE)
+            query = {"limit": str(PAGE_ITEMS)} | ({"continue": rest} if rest else {})
+            page = Page(await self._bytes("GET", resource.path(namespace), query=query, headers=_METADATA_ALONE))
             found.update(page.versions())
             rest = page.rest
             if not rest:
