@@ -53,7 +53,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     try:
         timing = Timing(
             lease_s=read.positive("SYNERGY_LEASE_SECONDS", 6.0, most=_MOST_SECONDS),
-            renew_s=read.positive("SYNERGY_RENEW_SECONDS", 4.0, most=_MOST_SECONDS),
+            renew_s=read.positive("SYNERGY_RENEW_SECONDS", 5.0, most=_MOST_SECONDS),
             retry_s=read.positive("SYNERGY_RETRY_SECONDS", 1.0, most=_MOST_SECONDS),
         )
     except ValueError as error:

@@ -14,6 +14,8 @@ from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.resources import LEASES
 
 _LOG = logging.getLogger(__name__)
+_AGAIN_S = 0.2
+"""From a renewal that failed until the leader tries again."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Timing:
     """Seconds. A leader that could not renew for `renew_s` stops; others wait `lease_s` after its last sign of life."""
 
     lease_s: float = 6.0
-    renew_s: float = 4.0
+    renew_s: float = 5.0
     retry_s: float = 1.0
 
     def __post_init__(self) -> None:
@@ -77,6 +79,8 @@ class LeaderElection:
         self._seen_version = ""
         self._seen_at, self._looked_at = 0.0, 0.0
         self._expires_at = math.inf
+        self._mine: dict[str, Any] | None = None
+        """The Lease as this replica has written it last."""
         self.holder = ""
 
     @property
@@ -100,7 +104,7 @@ class LeaderElection:
     async def run(self) -> None:
         """Try for the lead, and keep it, until cancelled."""
         while True:
-            started = self._clock()
+            started, failed = self._clock(), False
             try:
                 async with asyncio.timeout(self._timing.renew_s / 2), self._at_lease:
                     won = self._clock() >= self._not_before and await self._try()
@@ -109,8 +113,9 @@ class LeaderElection:
                 self._renewed_at = started if won and started >= self._not_before else None
             except CALL_FAILED as error:
                 _LOG.warning("leader election: %s", explain(error))
+                failed = True
             self._tell()
-            await asyncio.sleep(self._pause_s)
+            await asyncio.sleep(_AGAIN_S if failed and self.leading else self._pause_s)
             self._tell()
 
     async def release(self) -> None:
@@ -131,6 +136,9 @@ class LeaderElection:
 
     async def _try(self) -> bool:
         """Hold or take the Lease; False while it is another's."""
+        mine, self._mine = self._mine, None
+        if mine is not None and await self._hold(mine):
+            return True
         try:
             lease = await self._client.get(LEASES, self._name, self._namespace)
         except NotFound:
@@ -138,11 +146,17 @@ class LeaderElection:
         self._look(lease)
         if self.holder not in ("", self._identity) and self._clock() < self._expires_at:
             return False
-        lease["spec"] = self._spec(self._identity, self._timing.lease_s, lease.get("spec") or {})
+        return await self._hold(lease)
+
+    async def _hold(self, lease: dict[str, Any]) -> bool:
+        """Write into the Lease that this replica holds it; False if it has changed since."""
+        spec = self._spec(self._identity, self._timing.lease_s, lease.get("spec") or {})
         try:
-            self._look(await self._client.replace(LEASES, self._name, lease, self._namespace))
-        except Conflict:
+            answer = await self._client.replace(LEASES, self._name, {**lease, "spec": spec}, self._namespace)
+        except (Conflict, NotFound):
             return False
+        self._look(answer)
+        self._mine = answer
         return True
 
     async def _create(self) -> bool:

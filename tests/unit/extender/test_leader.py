@@ -25,6 +25,9 @@ class SlowLease:
         self.writing = 0
 
     async def get(self, *_: object) -> dict[str, Any]:
+        return self._shown()
+
+    def _shown(self) -> dict[str, Any]:
         return {"metadata": {"resourceVersion": str(self.version)}, "spec": dict(self.spec)}
 
     async def replace(self, _: object, __: str, lease: dict[str, Any], ___: str) -> dict[str, Any]:
@@ -34,7 +37,7 @@ class SlowLease:
         if lease["metadata"]["resourceVersion"] != str(self.version):
             raise Conflict(409, "Conflict", "the object has been modified")
         self.version, self.spec = self.version + 1, lease["spec"]
-        return await self.get()
+        return self._shown()
 
 
 class Stage:
@@ -133,6 +136,48 @@ async def test_a_lead_that_ran_out_during_a_slow_renewal_is_told_as_lost_and_as_
     stage.now += 0.4
     await stage.run(lambda: True)
     assert stage.told == [(False, True), (False, False), (False, True)]
+
+
+async def test_a_renewal_that_fails_is_tried_again_before_the_lead_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = SlowLease()
+    lease.gate.set()
+    stage = Stage(lease, monkeypatch)
+    await stage.run(lambda: stage.election.leading)
+    real, failures = lease.replace, iter([True, True])
+
+    async def away(*args: Any) -> dict[str, Any]:
+        if next(failures, False):
+            stage.now += 0.6
+            raise TimeoutError
+        return await real(*args)
+
+    monkeypatch.setattr(lease, "replace", away)
+    version = lease.version
+    await stage.run(lambda: lease.version > version)
+    assert stage.slept == [0.2, 0.2]
+    assert stage.told == [(False, True)]
+
+
+async def test_a_leader_renews_without_a_read_until_somebody_else_has_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = SlowLease()
+    lease.gate.set()
+    stage = Stage(lease, monkeypatch)
+    await stage.run(lambda: stage.election.leading)
+    reads: list[int] = []
+    real = lease.get
+
+    async def counted(*args: Any) -> dict[str, Any]:
+        reads.append(lease.version)
+        return await real(*args)
+
+    monkeypatch.setattr(lease, "get", counted)
+    version = lease.version
+    await stage.run(lambda: lease.version >= version + 3)
+    assert reads == []
+    lease.version += 1
+    await stage.run(lambda: lease.version >= version + 5)
+    assert stage.election.leading
+    assert len(reads) == 1
 
 
 async def test_a_lead_that_is_given_back_during_a_renewal_is_given_back() -> None:

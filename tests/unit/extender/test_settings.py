@@ -13,7 +13,7 @@ def test_the_pods_name_and_namespace_are_enough() -> None:
     settings = read_settings(POD)
     assert (settings.pod_name, settings.pod_namespace) == ("extender-0", "kube-synergy")
     assert (settings.scheduler_port, settings.api_port, settings.ops_port) == (9443, 9444, 8080)
-    assert settings.leader == Timing(6.0, 4.0, 1.0)
+    assert settings.leader == Timing(6.0, 5.0, 1.0)
     assert settings.scheduler_names == ("kube-synergy-scheduler", "system:kube-scheduler")
     assert str(settings.tls_dir) == "/etc/kube-synergy/tls"
 
@@ -55,7 +55,7 @@ def test_every_setting_is_read() -> None:
         ({"SYNERGY_PLAN_TIMEOUT_SECONDS": "soon"}, "SYNERGY_PLAN_TIMEOUT_SECONDS"),
         ({"SYNERGY_PLANNER_PROCESSES": "0"}, "SYNERGY_PLANNER_PROCESSES"),
         ({"SYNERGY_RETRY_SECONDS": "-1"}, "SYNERGY_RETRY_SECONDS"),
-        ({"SYNERGY_LEASE_SECONDS": "3"}, "lease 3.0 s must be above renew 4.0 s"),
+        ({"SYNERGY_LEASE_SECONDS": "3"}, "lease 3.0 s must be above renew 5.0 s"),
         ({"SYNERGY_LOG_LEVEL": "loud"}, "SYNERGY_LOG_LEVEL"),
     ],
 )
