@@ -28,12 +28,16 @@ class PodEventCache:
         self._by_job[job] = replace(old, warnings={**old.warnings, uid: warning})
 
     def pod_deleted(self, job: Key, pod: PodView) -> None:
-        """A pod of the job no longer exists. Its warnings are dropped. The pod is kept if it is of the newest run."""
+        """A pod of the job no longer exists. Its warnings are dropped. The pod is kept if it is of the newest run, and
+        if its end is known or was at least asked for."""
         old = self.of(job)
         warnings = {uid: warning for uid, warning in old.warnings.items() if uid != pod.uid}
         deleted, vanished = (_of_run(known, pod.run) for known in (old.deleted, old.vanished))
         if all(other.run <= pod.run for other in (*deleted.values(), *vanished.values())):
-            (vanished if pod.main.exit_code is None else deleted)[pod.name] = pod
+            if pod.main.exit_code is not None:
+                deleted[pod.name] = pod
+            elif pod.deleting:
+                vanished[pod.name] = pod
         self._keep(job, PodEvents(warnings, deleted, vanished))
 
     def forget(self, job: Key) -> None:
