@@ -37,8 +37,6 @@ _ROOMS = {"operator": "operator", "scheduler": "scheduler", **dict.fromkeys(EXTE
 """Whose rights each program has."""
 _HOME = "chaos-home"
 """The namespace that the extender calls its own."""
-_ELECTION = {"SYNERGY_LEASE_SECONDS": "6", "SYNERGY_RENEW_SECONDS": "5", "SYNERGY_RETRY_SECONDS": "1"}
-"""Shorter than the chart's, so that a run of minutes sees many hand-overs."""
 FENCE_SECONDS = 40
 """Longer than all but a cut-off node is without an answer: a worker that hears nobody for 28 s saves and leaves."""
 SHORT_MARGIN = (
@@ -198,7 +196,6 @@ class _Parts:
             "SYNERGY_SCHEDULER_PORT": str(ports.verbs),
             "SYNERGY_API_PORT": str(ports.api),
             "SYNERGY_OPS_PORT": str(ports.ops),
-            **_ELECTION,
         }
 
     async def kubeconfigs(self, stack: AsyncExitStack, kube: KubeClient, repository: Path) -> dict[str, Path]:

@@ -105,11 +105,6 @@ class PlanningLoop:
             return self._timetable.planned
         return self._read.of(self._cache.policy, self._policy).planned_round
 
-    @property
-    def leaving_s(self) -> float:
-        """The longest time that a leaving run may take for its checkpoint."""
-        return float(self._policy.spec.preemption.max_checkpoint_seconds)
-
     async def run(self) -> None:
         """Plan whenever this replica leads, until cancelled."""
         await self._cache.wait_synced()
@@ -135,7 +130,7 @@ class PlanningLoop:
                 async with asyncio.timeout(_READY_S):
                     await self._cache.refresh_jobs()
                 await self._questions.get_ready(self.policy, self._clock(), self.rounds.solve_s)
-        except CALL_FAILED as error:
+        except (*CALL_FAILED, PlanFailed) as error:
             _LOG.warning("getting ready to lead: %s", explain(error))
         except Exception:  # noqa: BLE001 - a leader that is not ready reads and asks what is missing
             _LOG.exception("getting ready to lead")
@@ -237,7 +232,7 @@ class PlanningLoop:
             reserved=self._reserved,
             granted_since=self._unstarted.granted_since,
             unstarted_since=self._unstarted.since,
-            most_checkpoint_s=self.leaving_s,
+            most_checkpoint_s=self._policy.leaving_s,
             counted=self._policy.history.pending if self._policy.history is not None else (),
             estimates=self._forecasts.told,
             known=self._places,

@@ -35,6 +35,11 @@ class PolicyInForce:
     planned_round: int = 0
     """The newest planned round that the policy's status names, 0 where it names none."""
 
+    @property
+    def leaving_s(self) -> float:
+        """The longest time that a leaving run may take for its checkpoint."""
+        return float(self.spec.preemption.max_checkpoint_seconds)
+
 
 class ReadPolicy:
     """The policy in force, read again when another object is there: each report of a worker asks for it."""

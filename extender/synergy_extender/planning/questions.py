@@ -73,7 +73,7 @@ class PlanQuestions:
             reserved=reserved,
             tenants=tenants_of(policy.spec),
             left_out=left_out,
-            leaving_s=float(policy.spec.preemption.max_checkpoint_seconds),
+            leaving_s=policy.leaving_s,
             known=self._known,
         )
 

@@ -60,7 +60,7 @@ class Observed:
         return tuple(sorted(gone, key=lambda pod: (pod.rank, pod.name)))
 
     def vanished_pods(self, run: int) -> tuple[PodView, ...]:
-        """The pods of a run that no longer exist, and whose end nobody has reported."""
+        """The deleted pods of a run whose kubelet reported no end before the pod was gone."""
         return tuple(pod for pod in self.pod_events.vanished.values() if pod.run == run)
 
     def batch_jobs_of(self, run: int) -> tuple[BatchJobView, ...]:

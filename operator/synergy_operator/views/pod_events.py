@@ -23,7 +23,7 @@ class PodEvents:
     """Warnings and pods of one job that no longer exist.
 
     `warnings` has the newest warning event by the uid of its pod or Job. By name, `deleted` has the pods of the newest
-    run that ended and no longer exist, and `vanished` those that were deleted and whose end nobody has reported.
+    run that ended and no longer exist, and `vanished` those that were deleted before a kubelet reported their end.
     """
 
     warnings: Mapping[str, PodWarning] = field(default_factory=dict)

@@ -138,6 +138,23 @@ async def test_a_leader_that_is_heard_again_leaves_nothing_that_was_made_ready(
         assert worker.jobs == [1]
 
 
+async def test_a_planner_that_fails_while_a_replica_gets_ready_keeps_it_from_nothing() -> None:
+    server, worker = WatchServer(job_object("a")), FailingWorker()
+    lead = Leads(leading=False, near=True)
+
+    async def asked_once() -> bool:
+        return worker.asked == 1
+
+    async def asked_again() -> bool:
+        return worker.asked > 1
+
+    async with leading(server, worker, lead=lead) as loop:
+        await eventually(asked_once, seconds=10, what="a question", every=0.02)
+        lead.leading, lead.near = True, False
+        loop.notify()
+        await eventually(asked_again, seconds=10, what="the leader's question", every=0.02)
+
+
 async def test_a_replica_that_could_not_get_ready_leads_all_the_same() -> None:
     server, worker = WatchServer(job_object("a")), CountingWorker()
     lead = Leads(leading=False)

@@ -25,6 +25,15 @@ def _cut_off() -> World:
     return world
 
 
+def assert_waits_for_the_fence(world: World) -> None:
+    """The run is over, and the next one starts when its worker is fenced for certain."""
+    assert world.status.service is not None
+    assert world.status.service.ended_run == 1
+    retry_at = world.status.service.retry_at
+    assert retry_at is not None
+    assert parse_time(retry_at) == pytest.approx(world.now + 600 + MARGIN_SECONDS, abs=1.0)
+
+
 def test_a_worker_that_nobody_sees_is_given_up_only_once_it_is_fenced() -> None:
     world = _cut_off()
     # 30 s of grace, the library's fence, and a margin
@@ -99,11 +108,7 @@ def test_a_pod_that_vanished_from_a_node_that_stays_away_keeps_the_next_run_wait
     world.settle()
     world.wait(WORD_SECONDS)
     world.settle()
-    assert world.status.service is not None
-    assert world.status.service.ended_run == 1
-    retry_at = world.status.service.retry_at
-    assert retry_at is not None
-    assert parse_time(retry_at) == pytest.approx(world.now + 600 + MARGIN_SECONDS, abs=1.0)
+    assert_waits_for_the_fence(world)
 
 
 def test_a_pod_that_somebody_removed_by_force_keeps_the_next_run_waiting() -> None:
@@ -111,11 +116,7 @@ def test_a_pod_that_somebody_removed_by_force_keeps_the_next_run_waiting() -> No
     world.settle()
     del world.pods["job-1-0"]
     world.settle()
-    assert world.status.service is not None
-    assert world.status.service.ended_run == 1
-    retry_at = world.status.service.retry_at
-    assert retry_at is not None
-    assert parse_time(retry_at) == pytest.approx(world.now + 600 + MARGIN_SECONDS, abs=1.0)
+    assert_waits_for_the_fence(world)
 
 
 @pytest.mark.parametrize("lost", [["n2"], ["n1", "n2"]])
@@ -130,11 +131,7 @@ def test_one_worker_of_a_gang_that_may_train_unseen_keeps_the_next_run_waiting(l
         world.nodes[name] = node(name, ready=False)
     del world.pods["job-1-1"]
     world.settle()
-    assert world.status.service is not None
-    assert world.status.service.ended_run == 1
-    retry_at = world.status.service.retry_at
-    assert retry_at is not None
-    assert parse_time(retry_at) == pytest.approx(world.now + 600 + MARGIN_SECONDS, abs=1.0)
+    assert_waits_for_the_fence(world)
 
 
 def test_a_pod_removed_by_force_from_a_dead_node_keeps_nobody_waiting() -> None:
