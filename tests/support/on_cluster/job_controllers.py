@@ -1,9 +1,9 @@
 """Plays the controllers of JobSet, PyTorchJob and TrainJob on a real API server.
 
 Those controllers are not here. Their part, as far as a managed object needs it: pods from the templates while the
-object is not suspended, none while it is, and a condition once all have succeeded. Of a JobSet's Jobs only the pods are
-made; a TrainJob's pods are made of its trainer and its override for `node`, without a runtime. The definitions have the
-published names, and schemas that keep every field.
+object is not suspended, none while it is, and conditions that say that it is suspended or has succeeded. Of a JobSet's
+Jobs only the pods are made; a TrainJob's pods are made of its trainer and its override for `node`, without a runtime.
+The definitions have the published names, and schemas that keep every field.
 """
 
 import asyncio
@@ -109,7 +109,8 @@ async def _control(kube: KubeClient, resource: Resource, namespace: str, name: s
         pods = [pod for pod in (await kube.list(PODS, namespace))["items"] if _lives(pod, item)]
         done = sum(pod["status"]["phase"] == "Succeeded" for pod in pods)
         wanted = templates(resource.kind, spec) if "podTemplateOverrides" in spec or resource is not TRAIN_JOBS else []
-        if (spec.get("runPolicy") or spec).get("suspend"):
+        suspended = bool((spec.get("runPolicy") or spec).get("suspend"))
+        if suspended:
             await _delete(kube, namespace, pods)
         elif wanted and done == len(wanted):
             told = {"type": _COMPLETE[resource.kind], "status": "True", "message": "all pods are done"}
@@ -119,7 +120,19 @@ async def _control(kube: KubeClient, resource: Resource, namespace: str, name: s
             for template in wanted[len(pods) :]:
                 made += 1
                 await kube.create(PODS, _pod(item, template, f"{name}-{made}"), namespace)
+        await _note(kube, resource, item, suspended=suspended)
         await asyncio.sleep(_LOOK_S)
+
+
+async def _note(kube: KubeClient, resource: Resource, item: Json, *, suspended: bool) -> None:
+    """The condition by which the object's controller says that it is suspended, or no longer is."""
+    noted = any(
+        c["type"] == "Suspended" and c["status"] == "True" for c in item.get("status", {}).get("conditions", [])
+    )
+    if noted != suspended:
+        told = {"type": "Suspended", "status": "True" if suspended else "False"}
+        name, namespace = item["metadata"]["name"], item["metadata"]["namespace"]
+        await kube.merge_patch(resource, name, {"status": {"conditions": [told]}}, namespace, subresource="status")
 
 
 def _lives(pod: Json, item: Json) -> bool:

@@ -17,6 +17,8 @@ from synergy_operator.views.owners.view import OwnerView, read_owner
 from synergy_operator.views.pod import read_pod
 
 JOB = KINDS["Job"]
+SUSPENDED: Json = {"type": "Suspended", "status": "True"}
+"""The condition by which a controller notes the suspension."""
 
 
 def job_template(gpus: int = 1, **resources: str) -> Json:
@@ -39,7 +41,7 @@ def managed_job(*, marked: bool = True, annotations: Json | None = None, **spec:
             "annotations": annotations or {},
         },
         "spec": {"parallelism": 2, "completions": 2, "suspend": True, "template": job_template(), **spec},
-        "status": {},
+        "status": {"conditions": [SUSPENDED]},
     }
     wanted = read_owner(JOB, item).marked_spec
     return {**item, "spec": dict(wanted)} if marked and wanted is not None else item

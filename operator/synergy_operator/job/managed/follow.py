@@ -42,7 +42,8 @@ def follow_owner(owner: OwnerView, job: JobView | None, gpu_types: Sequence[str]
 def _adopt(owner: OwnerView, gpu_types: Sequence[str]) -> tuple[Action, ...]:
     """One step at a time: suspend it, wait until its pods are gone, mark its templates, make the TrainingJob.
 
-    Kubernetes lets a template change only while the Job is suspended and has no pods.
+    Kubernetes lets a template change only while the Job is suspended and has no pods. A controller that has not yet
+    noted the suspension would not note it at all if the object is resumed at once: its unmarked pods would run on.
     """
     if not owner.suspended:
         return (SetSuspended(owner.kind, owner.name, owner.uid, True),)

@@ -19,7 +19,7 @@ _KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 class OwnerView:
     """A managed object.
 
-    - `suspended` is what its spec says, `active` whether its controller still reports pods.
+    - `suspended` is what its spec says, `active` whether its controller may still have pods.
     - `workers` are pods with GPUs that it has at once, `expected` those that it will make now.
     - `problem` says why it cannot be managed, empty if it can.
     - `marked_spec` is the spec with the marks in its templates; None if they are there.
@@ -85,7 +85,7 @@ def read_owner(kind: Kind, item: Object) -> OwnerView:
         "resource_version": metadata["resourceVersion"],
         "deleting": "deletionTimestamp" in metadata,
         "suspended": _suspended(kind, spec),
-        "active": _is_active(kind, status, true),
+        "active": _is_active(status, true),
         "succeeded": kind.succeeded in true,
         "failed": kind.failed in true,
         "message": str(ended.get("message") or ""),
@@ -99,12 +99,11 @@ def read_owner(kind: Kind, item: Object) -> OwnerView:
         return OwnerView(problem=problem, **facts)
 
 
-def _is_active(kind: Kind, status: Object, true: Object) -> bool:
-    """Whether there are pods, or a Job that has started has not yet noted its suspension: its template is fixed."""
-    if kind is KINDS["Job"]:
-        return bool(status.get("active")) or ("startTime" in status and "Suspended" not in true)
-    parts = [*(status.get("replicatedJobsStatus") or []), *(status.get("replicaStatuses") or {}).values()]
-    return any(part.get("active") for part in parts)
+def _is_active(status: Object, true: Object) -> bool:
+    """Whether its controller reports pods, or has not yet noted that it is suspended: until then it may make more."""
+    parts = [status, *(status.get("replicatedJobsStatus") or []), *(status.get("jobsStatus") or [])]
+    parts += (status.get("replicaStatuses") or {}).values()
+    return "Suspended" not in true or any(part.get("active") for part in parts)
 
 
 def _suspended(kind: Kind, spec: Object) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.operator.managed_world import JOB, ManagedWorld, job_template, managed_job
+from support.operator.managed_world import JOB, SUSPENDED, ManagedWorld, job_template, managed_job
 from support.operator.objects import Json, node
 from synergy_api import names
 from synergy_api.reasons import Reason
@@ -119,7 +119,7 @@ class TestAdoption:
         assert follow_owner(read_owner(JOB, item), None) == ()
         item["status"] = {"startTime": "2026-01-01T00:00:00Z"}
         assert follow_owner(read_owner(JOB, item), None) == ()
-        item["status"]["conditions"] = [{"type": "Suspended", "status": "True"}]
+        item["status"]["conditions"] = [SUSPENDED]
         (mark,) = follow_owner(read_owner(JOB, item), None)
         assert isinstance(mark, MarkOwner)
         item["spec"] = copy.deepcopy(dict(mark.spec))
@@ -167,6 +167,24 @@ class TestAdoption:
 
 
 class TestOtherKinds:
+    @pytest.mark.parametrize(
+        ("kind", "active"),
+        [
+            ("Job", {"active": 1}),
+            ("JobSet", {"replicatedJobsStatus": [{"active": 0}, {"active": 1}]}),
+            ("PyTorchJob", {"replicaStatuses": {"Master": {"active": 0}, "Worker": {"active": 1}}}),
+            ("TrainJob", {"jobsStatus": [{"active": 1}]}),
+        ],
+    )
+    def test_one_has_pods_until_its_controller_notes_the_suspension_and_reports_none(
+        self, kind: str, active: Json
+    ) -> None:
+        noted = {"conditions": [SUSPENDED]}
+        assert of(kind, {}, {**active, **noted}).active
+        assert of(kind, {}, {"conditions": [{**SUSPENDED, "status": "False"}]}).active
+        assert of(kind, {}).active
+        assert not of(kind, {}, noted).active
+
     def test_a_job_set_has_workers_in_several_jobs_and_a_driver_without_gpus_is_left_alone(self) -> None:
         driver = {"spec": {"containers": [{"name": "d"}]}}
         workers = {"parallelism": 2, "completions": 2, "template": job_template()}
@@ -174,8 +192,8 @@ class TestOtherKinds:
             {"name": "driver", "replicas": 1, "template": {"spec": {"template": driver}}},
             {"name": "w", "replicas": 2, "template": {"spec": workers}},
         ]
-        view = of("JobSet", {"suspend": True, "replicatedJobs": jobs}, {"replicatedJobsStatus": [{"active": 1}]})
-        assert (view.workers, view.suspended, view.active) == (4, True, True)
+        view = of("JobSet", {"suspend": True, "replicatedJobs": jobs})
+        assert (view.workers, view.suspended) == (4, True)
         assert view.marked_spec is not None
         first, second = (one["template"]["spec"]["template"] for one in view.marked_spec["replicatedJobs"])
         assert first == driver
