@@ -12,8 +12,11 @@ from synergy_operator.views.settings import FENCE_SECONDS
 GPUS_PER_NODE = 8
 GPU_MIX = {1: 0.62, 2: 0.20, 4: 0.16, 8: 0.02}
 """Share of the jobs that have so many GPUs: 1.82 on average."""
+MEAN_GPUS = sum(gpus * share for gpus, share in GPU_MIX.items())
 _LIFE_SHARE = 1 / 3
 _LIFE_LEAST_S, _LIFE_MOST_S = 20.0, 1200.0
+_MOST_JOBS_PER_S = 1.5
+"""So many jobs a second come, and as many go: what two cores serve beside the API server, etcd and the nodes."""
 _SHORTEST = 0.1
 """Of the mean, the shortest training."""
 
@@ -28,7 +31,8 @@ class Size:
     seed: int = 1
     round_s: int = 60
     mean_life_s: float = 0.0
-    """Mean seconds of a job's training; 0: a third of the soak, within 20 s and 20 minutes."""
+    """Mean seconds of a job's training; 0: a third of the soak, within 20 s and 20 minutes, and longer where more than
+    1.5 jobs a second would come."""
 
     @property
     def nodes(self) -> int:
@@ -43,7 +47,8 @@ class Size:
     @property
     def life_s(self) -> float:
         """Mean seconds of a job's training."""
-        return self.mean_life_s or min(max(_LIFE_LEAST_S, _LIFE_SHARE * self.seconds), _LIFE_MOST_S)
+        least_s = self.asked / MEAN_GPUS / _MOST_JOBS_PER_S
+        return self.mean_life_s or max(min(max(_LIFE_LEAST_S, _LIFE_SHARE * self.seconds), _LIFE_MOST_S), least_s)
 
     @property
     def asked(self) -> int:

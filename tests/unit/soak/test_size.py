@@ -4,16 +4,24 @@ from itertools import islice
 
 import pytest
 
-from soak.size import GPU_MIX, Kind, Size, disturbances, jobs
+from soak.size import GPU_MIX, MEAN_GPUS, Kind, Size, disturbances, jobs
 
 HOUR = Size(gpus=10_000, minutes=60)
 SMALL = Size(gpus=200, minutes=2)
 
 
 def test_an_hour_of_ten_thousand_gpus() -> None:
-    assert (HOUR.nodes, HOUR.asked, HOUR.life_s) == (1250, 9000, 1200.0)
+    assert (HOUR.nodes, HOUR.asked) == (1250, 9000)
     mean = sum(job.gpus for job in islice(jobs(HOUR), 20_000)) / 20_000
-    assert HOUR.asked / mean == pytest.approx(4950, rel=0.03)  # jobs at a time
+    assert mean == pytest.approx(MEAN_GPUS, rel=0.03)
+    at_a_time = HOUR.asked / mean
+    assert at_a_time == pytest.approx(4950, rel=0.03)
+    assert at_a_time / HOUR.life_s == pytest.approx(1.5, rel=0.03)  # jobs a second
+
+
+def test_jobs_of_a_small_cluster_train_for_a_third_of_the_soak_and_twenty_minutes_at_most() -> None:
+    assert Size(gpus=80, minutes=2).life_s == 40.0
+    assert Size(gpus=200, minutes=600).life_s == 1200.0
 
 
 def test_jobs_are_the_same_for_the_same_seed_and_have_the_sizes_of_the_mix() -> None:
