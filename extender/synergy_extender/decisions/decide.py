@@ -78,22 +78,17 @@ def decide(
     order = ByOrder(drafts.values(), state, assumed, kept)
     before = _tenant_room(state, drafts)
     for draft in drafts.values():
-        for_room_s = 0.0
+        room_since = moment.now
         if waits_for_room(draft.job):
-            since = waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before)
-            for_room_s = moment.now - since
-        waits = Waits(for_room_s, moment.now - unstarted.get(draft.job.key, moment.now))
+            room_since = waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before)
+        waits = Waits(moment.now - room_since, moment.now - unstarted.get(draft.job.key, moment.now))
         settle(draft, moment, usable, waits, order)
     if result is not None:
         if result.mode == "round":
             kept = {}
         _follow(drafts, moment, result, state, kept, quotas=quotas, known=known)
     for draft in drafts.values():
-        if draft.granted is None and draft.allocation is not None and open_run(draft.job) is not None:
-            sooner = places.brought_back(draft.allocation, moment.now, moment.rounds)
-            if sooner is not draft.allocation:
-                draft.put(ChangeKind.LEAVE, sooner)
-    for draft in drafts.values():
+        _bring_back(draft, moment)
         _keep_to_what_is_possible(draft)
     tell_seen(drafts.values(), state)
     if any(asks_for_room(draft) for draft in drafts.values()):
@@ -101,6 +96,27 @@ def decide(
         tenants = _tenant_room(state, drafts)
         others = (job for key, job in state.jobs.items() if key not in drafts)
         admit(drafts.values(), ledger, state.pods, assumed, order, quotas=quotas, tenants=tenants, others=others)
+    _tell(drafts, moment, result, state, counted=counted, estimates=estimates)
+    found = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
+    shares = GPUShares(state)
+    changes = [replace(change, summary=summary_of(change, shares)) for change in found]
+    wanted = (RunState.LEAVING, RunState.WAITING, RunState.HOLDING)
+    return Decision(
+        ordered(changes),
+        {k: place for k, place in kept.items() if k in drafts and _keeps(drafts[k], moment.now, wanted)},
+    )
+
+
+def _tell(
+    drafts: Mapping[Key, Draft],
+    moment: Moment,
+    result: PlanResult | None,
+    state: ClusterState,
+    *,
+    counted: Collection[str],
+    estimates: Mapping[Key, Estimate] | None,
+) -> None:
+    """What people see of jobs, and that a finished job is in the history."""
     stands = {key: run_state(draft.job, moment.now) for key, draft in drafts.items()}
     tell_queue(drafts, state.jobs, stands, result)
     tell_late(drafts, stands, result)
@@ -110,14 +126,6 @@ def decide(
         if draft.job.uid in counted and is_over(draft.job):
             draft.marks = marks.counted(draft.job)
     tell_starts(drafts, moment.now, estimates)
-    found = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
-    shares = GPUShares(state)
-    changes = [replace(change, summary=summary_of(change, shares)) for change in found]
-    wanted = (RunState.LEAVING, RunState.WAITING, RunState.HOLDING)
-    return Decision(
-        ordered(changes),
-        {k: place for k, place in kept.items() if k in drafts and _keeps(drafts[k], moment.now, wanted)},
-    )
 
 
 def _tenant_room(state: ClusterState, drafts: Mapping[Key, Draft]) -> TenantRoom:
@@ -224,6 +232,14 @@ def _has_already(draft: Draft, place: core.Allocation, capacities: Capacities) -
     if allocation is None or not places.same_place(allocation, place, capacities):
         return False
     return places.says(allocation, place, capacities)
+
+
+def _bring_back(draft: Draft, moment: Moment) -> None:
+    """A run that was revoked by a clock that was ahead leaves within a lead from now."""
+    if draft.granted is None and draft.allocation is not None and open_run(draft.job) is not None:
+        sooner = places.brought_back(draft.allocation, moment.now, moment.rounds)
+        if sooner is not draft.allocation:
+            draft.put(ChangeKind.LEAVE, sooner)
 
 
 def _keep_to_what_is_possible(draft: Draft) -> None:

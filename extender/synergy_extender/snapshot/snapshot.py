@@ -43,6 +43,15 @@ class BuiltSnapshot:
         return snapshot_at(self.base, self.clocks)
 
 
+@dataclass
+class _Asked:
+    """What jobs ask of the plan. `refused` are left out, with the reason; `resting` ask for what they asked before."""
+
+    jobs: list[core.Job] = field(default_factory=list)
+    refused: dict[Key, Finding] = field(default_factory=dict)
+    resting: dict[Key, JobView] = field(default_factory=dict)
+
+
 def build_snapshot(
     state: ClusterState,
     *,
@@ -63,41 +72,12 @@ def build_snapshot(
     known = known or KnownSnapshot()
     kept = reserved if reserved is not None and mode == "fill" else {}
     entitled = known.entitled.of(state.jobs, state.tenancy, now, state.classes)
-    requests = PlannedJobs(state, now, kept, entitled, known.jobs)
     unwritten = left_out or {}
-    jobs: list[core.Job] = []
-    refused: dict[Key, Finding] = {}
-    resting: dict[Key, JobView] = {}
-    for key in known.jobs.in_order(state.jobs):
-        job = state.jobs[key]
-        if (
-            job.at_rest
-            and key not in unwritten
-            and (rested := known.jobs.at_rest(job, entitled.by_job[key])) is not None
-        ):
-            if rested.request is not None:
-                jobs.append(rested.request)
-                resting[key] = job
-            continue
-        stands = run_state(job, now)
-        if key in unwritten and stands in _IN_PLANS:
-            refused[key] = unwritten[key]
-            continue
-        if key in entitled.waits and stands is RunState.WAITING:
-            refused[key] = entitled.waits[key]
-            continue
-        try:
-            request = requests.of(job)
-        except core.FieldError as error:
-            refused[key] = say(Reason.CANNOT_BE_PLANNED, problem=str(error))
-            continue
-        if request is not None:
-            jobs.append(request)
-            if job.at_rest:
-                known.jobs.rests(job, entitled.by_job[key], request)
-                resting[key] = job
+    requests = PlannedJobs(state, now, kept, entitled, known.jobs)
+    asked = _asked(state, now, requests, entitled, unwritten=unwritten, known=known)
+    jobs = asked.jobs
     planned = {job.name for job in jobs}
-    used = used_room(state, mode, now, planned, kept, unwritten=unwritten, runs=known.runs, resting=resting)
+    used = used_room(state, mode, now, planned, kept, unwritten=unwritten, runs=known.runs, resting=asked.resting)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or has_full_room(job, state, used)]
     planned = {job.name for job in jobs}
     known.nodes.begin()
@@ -128,7 +108,48 @@ def build_snapshot(
         node_groups=node_groups(state, now),
         quotas=quotas.limits(_moved(state, mode, now, planned)),
     )
-    return BuiltSnapshot(snapshot, known.jobs.clocks, refused, entitled)
+    return BuiltSnapshot(snapshot, known.jobs.clocks, asked.refused, entitled)
+
+
+def _asked(
+    state: ClusterState,
+    now: float,
+    requests: PlannedJobs,
+    entitled: Entitlements,
+    *,
+    unwritten: Mapping[Key, Finding],
+    known: KnownSnapshot,
+) -> _Asked:
+    asked = _Asked()
+    for key in known.jobs.in_order(state.jobs):
+        job = state.jobs[key]
+        if (
+            job.at_rest
+            and key not in unwritten
+            and (rested := known.jobs.at_rest(job, entitled.by_job[key])) is not None
+        ):
+            if rested.request is not None:
+                asked.jobs.append(rested.request)
+                asked.resting[key] = job
+            continue
+        stands = run_state(job, now)
+        if key in unwritten and stands in _IN_PLANS:
+            asked.refused[key] = unwritten[key]
+            continue
+        if key in entitled.waits and stands is RunState.WAITING:
+            asked.refused[key] = entitled.waits[key]
+            continue
+        try:
+            request = requests.of(job)
+        except core.FieldError as error:
+            asked.refused[key] = say(Reason.CANNOT_BE_PLANNED, problem=str(error))
+            continue
+        if request is not None:
+            asked.jobs.append(request)
+            if job.at_rest:
+                known.jobs.rests(job, entitled.by_job[key], request)
+                asked.resting[key] = job
+    return asked
 
 
 def _moved(state: ClusterState, mode: Mode, now: float, planned: set[str]) -> Iterable[JobView]:
