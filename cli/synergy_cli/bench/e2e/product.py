@@ -17,7 +17,7 @@ import yaml
 from synergy_cli.bench.e2e import accounts
 from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.programs import Program, free_port
-from synergy_cli.product import SOURCE
+from synergy_cli.bench.e2e.version import Version
 from synergy_devcluster import Cluster
 from synergy_devcluster.control_plane.pki import Authority, KeyPair
 from synergy_devcluster.network import NODE_ADDRESS
@@ -61,12 +61,13 @@ class Replica:
 @dataclass
 class Product:
     """Makes the processes; `close` ends those that run. `namespace` is the product's own, `folder` is for logs, keys
-    and configuration."""
+    and configuration. The references are always those of this version."""
 
     cluster: Cluster
     kube: KubeClient
     namespace: str
     folder: Path
+    version: Version = field(default_factory=Version)
     _programs: list[Program] = field(default_factory=list)
     _operator_port: int = field(default_factory=free_port)
 
@@ -81,7 +82,7 @@ class Product:
 
     async def install(self, policy: Mapping[str, Any]) -> None:
         """The custom resources, the policy in force, and an account for each kind of process."""
-        for file in sorted((SOURCE / "crds").glob("*.yaml")):
+        for file in sorted((self.version.checkout / "crds").glob("*.yaml")):
             definition = yaml.safe_load(file.read_text(encoding="utf-8"))
             await self.kube.apply(
                 CUSTOM_RESOURCE_DEFINITIONS, definition["metadata"]["name"], definition, manager="kube-synergy-bench"
@@ -108,6 +109,7 @@ class Product:
             "SYNERGY_API_PORT": str(api),
             "SYNERGY_OPS_PORT": str(ops),
             "SYNERGY_KUBECONFIG": str(self._kubeconfigs["extender"]),
+            **self.version.environment,
         }
         program = self._program(name, [sys.executable, "-m", "synergy_extender"], environment)
         replica = Replica(program, NODE_ADDRESS, verbs, ops)
@@ -200,11 +202,12 @@ class Product:
             "SYNERGY_CA_FILE": str(self.folder / "tls" / "ca.crt"),
             "SYNERGY_HEALTH_PORT": str(self._operator_port),
             "SYNERGY_METRICS_PORT": "0",
+            **self.version.environment,
         }
 
     def _scheduler_configuration(self) -> dict[str, Any]:
         """As the chart makes it."""
-        chart = SOURCE / "helm" / "kube-synergy"
+        chart = self.version.checkout / "helm" / "kube-synergy"
         command = [str(self.cluster.program("helm")), "template", "kube-synergy", str(chart)]
         command += ["--values", str(chart / "values-devcluster.yaml"), "--show-only", "templates/scheduler.yaml"]
         command += ["--kube-version", pinned().kubernetes]

@@ -18,6 +18,7 @@ from synergy_cli.bench.e2e.stages.handover import HandOver, leader, measure_hand
 from synergy_cli.bench.e2e.stages.reconcile import compare_reconciles, measure_bare_reconcile, measure_reconcile
 from synergy_cli.bench.e2e.stages.scale import PLAN_SECONDS, ROUNDS, measure_round, measure_scale
 from synergy_cli.bench.e2e.stages.starts import compare_starts
+from synergy_cli.bench.e2e.version import Version
 from synergy_devcluster import Cluster
 from synergy_extender.rounds import Rounds
 from synergy_kube import KubeClient
@@ -63,10 +64,17 @@ class Sizes:
 
 
 async def measure(
-    cluster: Cluster, kube: KubeClient, folder: Path, sizes: Sizes, *, stage: str, tell: Callable[[str], None]
+    cluster: Cluster,
+    kube: KubeClient,
+    folder: Path,
+    sizes: Sizes,
+    *,
+    stage: str,
+    version: Version,
+    tell: Callable[[str], None],
 ) -> dict[str, Any]:
     """All figures, or those of one stage. Raises ClickException where something does not come about."""
-    product = Product(cluster, kube, _OWN, folder)
+    product = Product(cluster, kube, _OWN, folder, version)
     await kube.create(NAMESPACES, {"metadata": {"name": _OWN}})
     try:
         await product.install(_POLICY)

@@ -66,6 +66,20 @@ def text(report: Mapping[str, Any]) -> str:
     return "\n\n".join((head(report["machine"]), aims, references, scales, in_round, verbs))
 
 
+def beside_text(report: Mapping[str, Any]) -> str:
+    """The figures with an aim, of the other version and of this one."""
+    before = {aim["name"]: aim["value"] for aim in report["beside"]["aims"]}
+    rows = [
+        (aim["name"], f"{before[aim['name']]:.2f}", f"{aim['value']:.2f}", _ratio(aim["value"], before[aim["name"]]))
+        for aim in report["aims"]
+    ]
+    return text_table(("figure", "beside", "this", "this / beside"), rows)
+
+
+def _ratio(value: float, reference: float) -> str:
+    return f"{value / reference:.2f}" if reference else ""
+
+
 def head(machine: Mapping[str, Any]) -> str:
     """The machine in one line."""
     return (
