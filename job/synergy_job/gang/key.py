@@ -14,6 +14,7 @@ import secrets
 from typing import Any
 
 from synergy_job.environment import ConfigError
+from synergy_job.forking import undivided
 
 LEAST_KEY_BYTES = 32
 NO_PROOF = "it does not prove that it knows the run's key (the file that SYNERGY_GANG_KEY_FILE names)"
@@ -45,7 +46,8 @@ def proof(key: bytes, side: str, hello: dict[str, Any], challenge: str) -> str:
     """What `side` ("leader" or "member") says to prove that it knows the key. `hello` holds the member's nonce,
     `challenge` is the leader's."""
     told = json.dumps([side, challenge, hello], sort_keys=True)
-    return hmac.new(key, told.encode(), hashlib.sha256).hexdigest()
+    with undivided:
+        return hmac.new(key, told.encode(), hashlib.sha256).hexdigest()
 
 
 def proves(said: object, key: bytes, side: str, hello: dict[str, Any], challenge: str) -> bool:

@@ -6,11 +6,12 @@ import json
 import ssl
 import time
 from dataclasses import asdict, dataclass
-from http.client import BadStatusLine, HTTPException, HTTPSConnection
+from http.client import BadStatusLine, HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from synergy_job.environment import ConfigError
+from synergy_job.lease.tls import Connection, tls_to
 from synergy_job.wire import close_in_children
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class LeaseClient:
     """
 
     def __init__(self, access: LeaseAccess, timeout_s: float = TIMEOUT_S) -> None:
-        self._kept: list[tuple[HTTPSConnection, float]] = []
+        self._kept: list[tuple[Connection, float]] = []
         self._older_until = 0.0
         """Until then reports have only the fields of an older extender."""
         parts = urlsplit(access.url)
@@ -96,7 +97,7 @@ class LeaseClient:
         self._token_file = access.token_file
         self._timeout_s = timeout_s
         try:
-            self._tls = ssl.create_default_context(cadata=access.ca_cert)
+            self._tls = tls_to(access.ca_cert, timeout_s)
         except (ssl.SSLError, ValueError) as error:
             raise ConfigError(f"SYNERGY_CA_CERT is no certificate in PEM: {error}") from error
 
@@ -142,8 +143,8 @@ class LeaseClient:
                 pass  # the server closed it meanwhile: a report says what is so, and may be said twice
         return self._exchange(self._open(), time.monotonic(), body, headers)
 
-    def _open(self) -> HTTPSConnection:
-        connection = HTTPSConnection(self._host, self._port, timeout=self._timeout_s, context=self._tls)
+    def _open(self) -> Connection:
+        connection = Connection(self._host, self._port, self._tls, self._timeout_s)
         try:
             connection.connect()
         except BaseException:
@@ -152,7 +153,7 @@ class LeaseClient:
         close_in_children(connection.sock)
         return connection
 
-    def _take(self) -> tuple[HTTPSConnection, float] | None:
+    def _take(self) -> tuple[Connection, float] | None:
         """The kept connection and when it was opened, for the caller alone; None where there is none to use."""
         try:
             connection, opened = self._kept.pop()
@@ -163,9 +164,7 @@ class LeaseClient:
         connection.close()
         return None
 
-    def _exchange(
-        self, connection: HTTPSConnection, opened: float, body: str, headers: dict[str, str]
-    ) -> tuple[int, bytes]:
+    def _exchange(self, connection: Connection, opened: float, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
         """One report over the connection, which is kept if the answer has been read to its end."""
         try:
             connection.request("POST", self._path, body=body, headers=headers)
