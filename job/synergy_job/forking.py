@@ -2,17 +2,22 @@
 
 A fork copies locks as they are. A lock of OpenSSL that another thread holds at that moment stays locked in the child
 for ever, and the child's first hash waits for it. Workers of a PyTorch loader hash when they hand over their first
-batch, so the training would stand still. Whatever the library does with OpenSSL in threads, it does within `undivided`,
-and it never waits for anybody in there.
+batch, so the training would stand still. Whatever the library does with OpenSSL, it does within `undivided`, and it
+never waits for anybody in there.
 """
 
 from __future__ import annotations
 
+import logging  # noqa: F401 - a fork takes its lock after this one, as a thread inside may
 import os
 import threading
 
 undivided = threading.RLock()
-"""A context in which no other thread forks."""
+"""A context in which no other thread forks. A signal's handler may fork in the thread that is inside."""
 
-# one that can be taken twice: a signal's handler may fork in the thread that holds it
-os.register_at_fork(before=undivided.acquire, after_in_parent=undivided.release, after_in_child=undivided.release)
+# nothing of Python runs between the lock and the fork; where a signal ends the wait for it, the child's is free anyway
+os.register_at_fork(
+    before=undivided.acquire,
+    after_in_parent=undivided.release,
+    after_in_child=getattr(undivided, "_at_fork_reinit", undivided.release),  # Python 3.8 has none
+)

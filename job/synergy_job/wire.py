@@ -16,6 +16,8 @@ import socket
 import weakref
 from typing import Any
 
+import synergy_job.forking  # noqa: F401 - in a child its lock is free before sockets are closed
+
 LONGEST_LINE = 16384
 SEND_TIMEOUT_S = 10.0
 

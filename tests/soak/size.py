@@ -16,7 +16,7 @@ MEAN_GPUS = sum(gpus * share for gpus, share in GPU_MIX.items())
 _LIFE_SHARE = 1 / 3
 _LIFE_LEAST_S, _LIFE_MOST_S = 20.0, 1200.0
 _MOST_JOBS_PER_S = 1.5
-"""So many jobs a second come, and as many go: what two cores serve beside the API server, etcd and the nodes."""
+"""On average so many jobs a second end, and as many come: what two cores serve beside API server, etcd and nodes."""
 _SHORTEST = 0.1
 """Of the mean, the shortest training."""
 

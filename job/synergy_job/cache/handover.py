@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from synergy_job.cache.layout import CacheError
 from synergy_job.cache.store import Store
 from synergy_job.environment import read_integer
+from synergy_job.forking import undivided
 from synergy_job.wire import close_in_children
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def _address(name: str, environ: Mapping[str, str]) -> str:
     keys = ("SYNERGY_NAMESPACE", "SYNERGY_JOB", "SYNERGY_RUN", "PET_NODE_RANK", "MASTER_PORT")
     parts = "/".join([*(environ.get(key, "") for key in keys), name])
     # a socket's name has room for about a hundred characters; those of a job and its namespace may fill it
-    return "\0kube-synergy-cache/" + hashlib.sha256(parts.encode()).hexdigest()
+    with undivided:
+        return "\0kube-synergy-cache/" + hashlib.sha256(parts.encode()).hexdigest()
 
 
 def _serve(listener: socket.socket, store: Store, waiting: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from synergy_job.environment import ConfigError
+from synergy_job.forking import undivided
 from synergy_job.lease.tls import Connection, tls_to
 from synergy_job.wire import close_in_children
 
@@ -129,11 +130,16 @@ class LeaseClient:
             self._kept.pop()[0].close()
 
     def __del__(self) -> None:
-        self.close()
+        # a collection may run it in a thread that holds what a fork waits for
+        if undivided.acquire(blocking=False):
+            try:
+                self.close()
+            finally:
+                undivided.release()
 
     def _post(self, body: str) -> tuple[int, bytes]:
-        with open(self._token_file, encoding="ascii") as file:
-            token = file.read().strip()
+        with open(self._token_file, "rb") as file:  # as text it would import a codec, which a fork must not meet
+            token = file.read().strip().decode("ascii")
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         kept = self._take()
         if kept is not None:

@@ -55,7 +55,8 @@ def tls_to(ca_cert: str, patience_s: float) -> ssl.SSLContext:
 
     Raises ssl.SSLError or ValueError for a certificate that is none.
     """
-    context = ssl.create_default_context(cadata=ca_cert)
+    with undivided:
+        context = ssl.create_default_context(cadata=ca_cert)
     context.sslsocket_class = type("_PatientSocket", (_Socket,), {"patience_s": patience_s})
     return context
 

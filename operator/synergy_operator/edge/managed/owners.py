@@ -28,6 +28,9 @@ from synergy_operator.views.stored_job import StoredJob
 
 OwnerKey = tuple[str, str, str]
 """(kind, namespace, name)."""
+SETTLE_SECONDS: Final = 3.0
+"""How long after the operator has suspended a running object its controllers may still be making pods, and say so only
+with their next write: a Job's controller gathers its writes for a second."""
 _SELECTOR: Final = f"{LABEL_MANAGED}=true"
 
 
@@ -49,6 +52,8 @@ class Owners:
         self._cluster = cluster
         self._jobs = jobs
         self._wake = wake
+        self._clock = clock
+        self._settled_at: dict[OwnerKey, float] = {}
         self._caches: dict[str, ObjectCache[OwnerView]] = {kind: ObjectCache() for kind in kinds}
         self._queue: WorkQueue[OwnerKey] = WorkQueue(self._follow, workers=4, group=lambda key: key[1])
         self.writer = OwnerWriter(client, self._caches, events, clock)
@@ -95,6 +100,7 @@ class Owners:
             return
         if change.new is None:
             self._caches[kind].drop(change.key)
+            self._settled_at.pop((kind, *change.key), None)
         else:
             self._caches[kind].keep(view)
         self._queue.add((kind, *change.key))
@@ -109,10 +115,14 @@ class Owners:
         for action in follow_owner(owner, self._jobs.get((namespace, owner.job)), types):
             match action:
                 case SetSuspended():
+                    self._settled_at[key] = self._clock() + SETTLE_SECONDS
                     await self.writer.set_suspended(namespace, action)
+                case MarkOwner() | AdoptOwner() if (wait := self._settled_at.get(key, 0.0) - self._clock()) > 0:
+                    return wait
                 case MarkOwner():
                     await self.writer.mark(namespace, action)
                 case AdoptOwner():
+                    self._settled_at.pop(key, None)
                     await self.writer.adopt(namespace, action)
                     return None  # the watch brings the TrainingJob
                 case ShowOnOwner():

@@ -22,6 +22,10 @@ from synergy_operator.views.owners.view import OwnerView, read_owner
 RESOURCES: Final = {
     name: Resource(kind.group, kind.version, kind.plural, kind.name, namespaced=True) for name, kind in KINDS.items()
 }
+_DROPPED: Final = (
+    "its CustomResourceDefinition keeps no marks in its pod templates (of a TrainJob, spec.podTemplateOverrides, which "
+    "Trainer 2.1 has)"
+)
 
 
 class OwnerWriter:
@@ -54,6 +58,10 @@ class OwnerWriter:
         except ApiError as error:
             await self._refused(namespace, action, error)
             raise
+        kept = self._caches[action.kind].get((namespace, action.name))
+        if kept is not None and kept.marked_spec is not None:
+            await self._tell_why_not(namespace, action, _DROPPED)
+            raise TryAgain(_DROPPED)
 
     async def adopt(self, namespace: str, action: AdoptOwner) -> None:
         """Create the TrainingJob of an object. A refusal, for example by a quota, is told on the object."""
@@ -70,12 +78,15 @@ class OwnerWriter:
         told."""
         if error.code not in REFUSED:
             return
-        finding = say(Reason.NOT_MANAGED, object=f"{action.kind} {action.name}", problem=error.message)
+        await self._tell_why_not(namespace, action, error.message)
+        raise TryAgain(error.message) from error
+
+    async def _tell_why_not(self, namespace: str, action: MarkOwner | AdoptOwner, problem: str) -> None:
+        finding = say(Reason.NOT_MANAGED, object=f"{action.kind} {action.name}", problem=problem)
         told = ShowOnOwner(
             action.kind, action.name, action.uid, NOT_MANAGED, "Warning", finding.reason, finding.message
         )
         await self.show(namespace, told)
-        raise TryAgain(finding.message) from error
 
     async def show(self, namespace: str, action: ShowOnOwner) -> None:
         """Write the annotation, and post an event if it says something new."""

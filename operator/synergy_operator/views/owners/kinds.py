@@ -29,7 +29,8 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind. `succeeded` and `failed` are types of conditions. `suspended` is the path of the field.
+    """One kind. `succeeded` and `failed` are types of conditions. `suspended` is the path of the field; the field
+    `managedBy` beside it has the value `controller` if the kind's own controller is meant.
 
     `pod_sets` yields the object's pods. `marked` returns its spec with the marks in each template of `wanted`, a
     function of the template.
@@ -42,6 +43,7 @@ class Kind:
     suspended: tuple[str, ...]
     succeeded: str
     failed: str
+    controller: str
     pod_sets: Callable[[Object], Iterator[PodSet]]
     marked: Callable[[Object, Marks, Callable[[Object], bool]], Json]
 
@@ -144,18 +146,21 @@ def _mark_train(spec: Object, marks: Marks, wanted: Callable[[Object], bool]) ->
 KINDS: Final = {
     kind.name: kind
     for kind in (
-        Kind("batch", "v1", "jobs", "Job", ("suspend",), "Complete", "Failed", _job_sets, _mark_job),
+        Kind(
+            "batch", "v1", "jobs", "Job", ("suspend",), "Complete", "Failed", "kubernetes.io/job-controller",
+            _job_sets, _mark_job,
+        ),
         Kind(
             "jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", ("suspend",), "Completed", "Failed",
-            _job_set_sets, _mark_job_set,
+            "jobset.sigs.k8s.io/jobset-controller", _job_set_sets, _mark_job_set,
         ),
         Kind(
             "kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", ("runPolicy", "suspend"), "Succeeded", "Failed",
-            _pytorch_sets, _mark_pytorch,
+            "kubeflow.org/training-operator", _pytorch_sets, _mark_pytorch,
         ),
         Kind(
             "trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob", ("suspend",), "Complete", "Failed",
-            _train_sets, _mark_train,
+            "trainer.kubeflow.org/trainjob-controller", _train_sets, _mark_train,
         ),
     )
 }  # fmt: skip

@@ -107,16 +107,24 @@ def _is_active(status: Object, true: Object) -> bool:
 
 
 def _suspended(kind: Kind, spec: Object) -> bool:
+    return _beside_suspend(kind, spec, kind.suspended[-1]) is True
+
+
+def _beside_suspend(kind: Kind, spec: Object, field: str) -> Any:
+    """A field of the part of the spec that has `suspend`; None where it is not set."""
     value: Any = spec
-    for part in kind.suspended:
+    for part in (*kind.suspended[:-1], field):
         value = (value or {}).get(part) if isinstance(value, dict) else None
-    return value is True
+    return value
 
 
 def _workers(kind: Kind, metadata: Object, spec: Object, status: Object) -> dict[str, Any]:
     """The fields of a view that follow from its pods with GPUs. Raises ValueError if they cannot be planned."""
     if _KUEUE_QUEUE in (metadata.get("labels") or {}):
         raise ValueError(f"it has the label {_KUEUE_QUEUE} too, and only one of both may suspend and resume it")
+    manager = _beside_suspend(kind, spec, "managedBy")
+    if manager not in (None, "", kind.controller):
+        raise ValueError(f"its own controller leaves it to {manager} (managedBy)")
     sets = [pods for pods in kind.pod_sets(spec) if pods.count > 0 and _requests(pods.template).gpus > 0]
     if not sets:
         raise ValueError(f"none of its pods asks for {names.RESOURCE_GPU}")

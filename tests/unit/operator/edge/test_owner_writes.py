@@ -29,6 +29,7 @@ class Server:
     def __init__(self, refusal: ApiError | None = None) -> None:
         self.refusal = refusal
         self.bodies: list[Json] = []
+        self.keeps_marks = True
         self.created: list[str] = []
         self.has_created = asyncio.Event()
 
@@ -38,7 +39,7 @@ class Server:
         if refusal is not None:
             raise refusal
         self.bodies.append(body)
-        item = managed_job()
+        item = managed_job(marked=self.keeps_marks)
         item["metadata"] |= {"resourceVersion": str(len(self.bodies) + 1)}
         item["metadata"]["annotations"] = (body["metadata"].get("annotations")) or {}
         item["spec"]["suspend"] = (body.get("spec") or {}).get("suspend", True)
@@ -95,6 +96,14 @@ async def test_a_template_that_may_not_change_is_told_on_the_object() -> None:
     with pytest.raises(TryAgain, match="field is immutable"):
         await desk.writer.mark("team", MARK)
     assert desk.server.bodies[0]["metadata"]["annotations"] == {ANNOTATION_STATUS: "NotManaged"}
+
+
+async def test_marks_that_the_definition_drops_are_told_on_the_object() -> None:
+    desk = Desk()
+    desk.server.keeps_marks = False
+    with pytest.raises(TryAgain, match="keeps no marks in its pod templates"):
+        await desk.writer.mark("team", MARK)
+    assert desk.server.bodies[1]["metadata"]["annotations"] == {ANNOTATION_STATUS: "NotManaged"}
 
 
 async def test_an_error_that_may_pass_is_passed_on() -> None:

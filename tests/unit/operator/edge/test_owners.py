@@ -1,14 +1,16 @@
 """Which object a TrainingJob starts and stops, and which pods are its own."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from support.operator.managed_world import JOB, ManagedWorld, managed_job
+from support.operator.objects import Json
 from synergy_kube import Change
 from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.event_queue import EventQueue
-from synergy_operator.edge.managed.owners import Owners, unclaimed
+from synergy_operator.edge.managed.owners import SETTLE_SECONDS, Owners, unclaimed
 from synergy_operator.edge.trimming import VIEW
 from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.owners.view import read_owner
@@ -17,23 +19,22 @@ from synergy_operator.views.stored_job import store_job
 Woken = list[tuple[str, str]]
 
 
-def owners(woken: Woken, *kinds: str) -> Owners:
-    client: Any = None
+def owners(woken: Woken, *kinds: str, client: Any = None, clock: Callable[[], float] = lambda: 0.0) -> Owners:
     return Owners(
         client,
         kinds,
         cluster=ClusterView,
         jobs=JobCache(),
         events=EventQueue(asyncio.Event()),
-        clock=lambda: 0.0,
+        clock=clock,
         wake=woken.append,
         on_restart=lambda resource, cause: None,
     )
 
 
-def seen(held: Owners) -> None:
+def seen(held: Owners, item: Json | None = None) -> None:
     """The watch shows the Job."""
-    item = managed_job()
+    item = item or managed_job()
     trimmed = {"metadata": item["metadata"], VIEW: read_owner(JOB, item)}
     held._changed("Job", Change(("team", "j"), None, trimmed))
 
@@ -79,3 +80,46 @@ def test_only_gated_pods_of_the_object_wait_for_a_rank() -> None:
     pods = [first, replace(second, managed_by="other"), replace(second, gates=()), replace(second, run=1)]
     assert unclaimed(observed.owner, pods) == (first,)
     assert unclaimed(None, pods) == ()
+
+
+class Api:
+    """Keeps the Job as it is patched, and what is made."""
+
+    def __init__(self, item: Json) -> None:
+        self.item = item
+        self.made: list[Json] = []
+
+    async def merge_patch(self, _: Any, name: str, body: Json, namespace: str) -> Json:
+        assert (name, namespace) == ("j", "team")
+        metadata = {**self.item["metadata"], "resourceVersion": str(int(self.item["metadata"]["resourceVersion"]) + 1)}
+        self.item = {**self.item, "metadata": metadata, "spec": {**self.item["spec"], **body["spec"]}}
+        return self.item
+
+    async def create(self, _: Any, body: Json, namespace: str) -> Json:
+        assert namespace == "team"
+        self.made.append(body)
+        return body
+
+
+async def test_one_that_ran_is_left_to_settle_before_it_is_planned() -> None:
+    now = [100.0]
+    api = Api(managed_job(suspend=False))
+    held = owners([], "Job", client=api, clock=lambda: now[0])
+    seen(held, api.item)
+    key = ("Job", "team", "j")
+    assert await held._follow(key) == 0.0
+    assert api.item["spec"]["suspend"]
+    now[0] += 1.0
+    assert await held._follow(key) == SETTLE_SECONDS - 1.0, "a condition of an earlier suspension may still stand"
+    assert api.made == []
+    now[0] += SETTLE_SECONDS
+    assert await held._follow(key) is None
+    assert [one["kind"] for one in api.made] == ["TrainingJob"]
+
+
+async def test_one_that_comes_suspended_is_planned_at_once() -> None:
+    api = Api(managed_job())
+    held = owners([], "Job", client=api)
+    seen(held, api.item)
+    assert await held._follow(("Job", "team", "j")) is None
+    assert len(api.made) == 1

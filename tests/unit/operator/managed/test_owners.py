@@ -75,6 +75,19 @@ class TestJob:
         item["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "team"
         assert "only one of both" in read_owner(JOB, item).problem
 
+    @pytest.mark.parametrize(
+        ("kind", "spec"),
+        [
+            ("Job", {"managedBy": "kueue.x-k8s.io/multikueue"}),
+            ("PyTorchJob", {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}),
+        ],
+    )
+    def test_one_that_its_own_controller_leaves_alone_is_a_problem(self, kind: str, spec: Json) -> None:
+        assert "leaves it to kueue.x-k8s.io/multikueue" in of(kind, spec).problem
+
+    def test_one_may_name_its_own_controller(self) -> None:
+        assert owner(managedBy="kubernetes.io/job-controller").problem == ""
+
     def test_names_that_do_not_fit_end_with_a_hash(self) -> None:
         assert job_name("Job", "train") == "job-train"
         long, dotted = job_name("Job", "t" * 63), job_name("Job", "a.b")
