@@ -92,6 +92,7 @@ def e2e(
                 report = _report(size, _on(at_hand, sizes, stage, place, Version()), stage)
             else:
                 before = _report(size, _on(alone, sizes, stage, place / "beside", other), stage)
+                _tell(f"{beside}:\n{_text(before, stage)}")
                 report = _report(size, _on(alone, sizes, stage, place, Version()), stage) | {"beside": before}
         except DevclusterError as error:
             raise click.ClickException(str(error)) from error

@@ -82,7 +82,7 @@ class Product:
 
     async def install(self, policy: Mapping[str, Any]) -> None:
         """The custom resources, the policy in force, and an account for each kind of process."""
-        for file in sorted((self.version.checkout / "crds").glob("*.yaml")):
+        for file in self.version.definitions:
             definition = yaml.safe_load(file.read_text(encoding="utf-8"))
             await self.kube.apply(
                 CUSTOM_RESOURCE_DEFINITIONS, definition["metadata"]["name"], definition, manager="kube-synergy-bench"
@@ -207,7 +207,7 @@ class Product:
 
     def _scheduler_configuration(self) -> dict[str, Any]:
         """As the chart makes it."""
-        chart = self.version.checkout / "helm" / "kube-synergy"
+        chart = self.version.chart
         command = [str(self.cluster.program("helm")), "template", "kube-synergy", str(chart)]
         command += ["--values", str(chart / "values-devcluster.yaml"), "--show-only", "templates/scheduler.yaml"]
         command += ["--kube-version", pinned().kubernetes]

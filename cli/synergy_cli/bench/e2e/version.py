@@ -21,12 +21,26 @@ class Version:
         if self.checkout == SOURCE:
             return {}
         folders = sorted({package.parent.parent for package in self.checkout.glob("*/synergy_*/__init__.py")})
-        return {"PYTHONPATH": os.pathsep.join(map(str, folders))}
+        others = [path for path in [os.environ.get("PYTHONPATH")] if path]
+        return {"PYTHONPATH": os.pathsep.join([*map(str, folders), *others])}
+
+    @property
+    def definitions(self) -> list[Path]:
+        """The files of its custom resources."""
+        return sorted((self.checkout / "crds").glob("*.yaml"))
+
+    @property
+    def chart(self) -> Path:
+        """The folder of its chart."""
+        return self.checkout / "helm" / "kube-synergy"
 
     @property
     def missing(self) -> list[str]:
         """What the product consists of and is not there."""
         packages = {package.parent.name for package in self.checkout.glob("*/synergy_*/__init__.py")}
-        parts = {"crds": "crds/*.yaml", "the chart": "helm/kube-synergy/Chart.yaml"}
-        absent = [name for name, pattern in parts.items() if not any(self.checkout.glob(pattern))]
-        return [*(name for name in _PROGRAMS if name not in packages), *absent]
+        parts = {
+            **{name: name in packages for name in _PROGRAMS},
+            "crds": bool(self.definitions),
+            "the chart": (self.chart / "Chart.yaml").exists(),
+        }
+        return [name for name, there in parts.items() if not there]
