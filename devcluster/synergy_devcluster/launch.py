@@ -66,7 +66,7 @@ class Launch:
         self._add("kube-scheduler", control_plane.scheduler(programs["kube-scheduler"], ids))
         self._add("kube-proxy", control_plane.kube_proxy(programs["kube-proxy"], ids, paths))
         self._add("coredns", control_plane.coredns(programs["coredns"], ids, paths))
-        self._add("kwok", kwok.kwok(programs["kwok"], ids, paths))
+        self._add("kwok", kwok.kwok(programs["kwok"], ids, paths, self._options.fake_node_count()))
         self._add(
             "volume-recycler", [sys.executable, "-m", "synergy_devcluster.node.volumes", f"--name={paths.state.name}"]
         )

@@ -1,5 +1,6 @@
 """Fake nodes: kwok's command line, the stages that move their pods, and the node objects."""
 
+import math
 from importlib.resources import files
 
 from synergy_devcluster import network
@@ -14,8 +15,24 @@ FAIL_ANNOTATION = "kwok.kube-synergy.dev/fail"
 PODS_PER_NODE = 110
 
 
-def kwok(program: str, ids: Identities, paths: Paths) -> Argv:
-    """kwok for the annotated nodes only, with pod addresses that are routed to the bridge and die there."""
+_RENEWALS_PER_SECOND = 40
+_RENEWED_IN = 4
+"""A node's lease is renewed after this part of its duration."""
+_LEAST_LEASE_S, _MOST_LEASE_S = 10, 120
+
+
+def lease_seconds(nodes: int) -> int:
+    """How long the leases of so many nodes last: they are renewed 40 times a second at most, and each well within the
+    50 s after which the control plane holds a node for lost.
+
+    After a restart kwok waits for its own old leases, so the few nodes of a small cluster have short ones. Those of
+    1,000 nodes, at 10 s, would be 400 writes a second, for which two cores have no time: nodes would be lost at random.
+    """
+    return min(max(_LEAST_LEASE_S, math.ceil(_RENEWED_IN * nodes / _RENEWALS_PER_SECOND)), _MOST_LEASE_S)
+
+
+def kwok(program: str, ids: Identities, paths: Paths, nodes: int) -> Argv:
+    """kwok for annotated nodes alone, some `nodes`, with pod addresses that are routed to the bridge and die there."""
     stages = paths.config / "kwok-stages.yaml"
     stages.write_text(files(__package__).joinpath("kwok-stages.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     return [
@@ -30,8 +47,7 @@ def kwok(program: str, ids: Identities, paths: Paths) -> Argv:
         f"--server-address={network.NODE_ADDRESS}:10247",
         f"--tls-cert-file={ids.kwok_server.certificate}",
         f"--tls-private-key-file={ids.kwok_server.key}",
-        # after a restart kwok waits for its own old leases: keep them short
-        "--node-lease-duration-seconds=10",
+        f"--node-lease-duration-seconds={lease_seconds(nodes)}",
     ]
 
 
