@@ -60,13 +60,15 @@ class Launch:
 
     def clients(self, ids: Identities) -> None:
         """Start what needs the API server and belongs to no node; that it works shows in the nodes becoming Ready."""
-        paths, programs = self._paths, self._programs
-        controllers = control_plane.controller_manager(programs["kube-controller-manager"], ids)
+        paths, programs, nodes = self._paths, self._programs, self._options.fake_node_count()
+        controllers = control_plane.controller_manager(
+            programs["kube-controller-manager"], ids, grace_s=kwok.grace_seconds(nodes)
+        )
         self._add("kube-controller-manager", controllers)
         self._add("kube-scheduler", control_plane.scheduler(programs["kube-scheduler"], ids))
         self._add("kube-proxy", control_plane.kube_proxy(programs["kube-proxy"], ids, paths))
         self._add("coredns", control_plane.coredns(programs["coredns"], ids, paths))
-        self._add("kwok", kwok.kwok(programs["kwok"], ids, paths, self._options.fake_node_count()))
+        self._add("kwok", kwok.kwok(programs["kwok"], ids, paths, nodes))
         self._add(
             "volume-recycler", [sys.executable, "-m", "synergy_devcluster.node.volumes", f"--name={paths.state.name}"]
         )

@@ -141,8 +141,9 @@ def api_server(program: str, ids: Identities, paths: Paths) -> Argv:
     ]
 
 
-def controller_manager(program: str, ids: Identities) -> Argv:
-    """All default controllers, with a client rate that does not slow a small machine down."""
+def controller_manager(program: str, ids: Identities, *, grace_s: int) -> Argv:
+    """All default controllers, with a client rate that does not slow a small machine down. A node is lost `grace_s`
+    seconds after its last lease."""
     kubeconfig = ids.kubeconfigs["controller-manager"]
     return [
         program,
@@ -162,6 +163,7 @@ def controller_manager(program: str, ids: Identities) -> Argv:
         "--kube-api-qps=200",
         "--kube-api-burst=400",
         "--pvclaimbinder-sync-period=1s",
+        f"--node-monitor-grace-period={grace_s}s",
     ]
 
 

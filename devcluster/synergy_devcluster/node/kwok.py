@@ -19,16 +19,22 @@ _RENEWALS_PER_SECOND = 40
 _RENEWED_IN = 4
 """A node's lease is renewed after this part of its duration."""
 _LEAST_LEASE_S, _MOST_LEASE_S = 10, 120
+_GRACE_S = 50
 
 
 def lease_seconds(nodes: int) -> int:
-    """How long the leases of so many nodes last: they are renewed 40 times a second at most, and each well within the
-    50 s after which the control plane holds a node for lost.
+    """How long the leases of so many nodes last: they are renewed 40 times a second at most.
 
     After a restart kwok waits for its own old leases, so the few nodes of a small cluster have short ones. Those of
-    1,000 nodes, at 10 s, would be 400 writes a second, for which two cores have no time: nodes would be lost at random.
+    1,000 nodes, at 10 s, would be 400 writes a second, for which two cores have no time.
     """
     return min(max(_LEAST_LEASE_S, math.ceil(_RENEWED_IN * nodes / _RENEWALS_PER_SECOND)), _MOST_LEASE_S)
+
+
+def grace_seconds(nodes: int) -> int:
+    """After how long without a renewal the control plane holds a node for lost: Kubernetes' own 50 s, or more where
+    leases last longer. kwok renews four at a time, which under load are 15 a second: nodes would be lost at random."""
+    return max(_GRACE_S, 2 * lease_seconds(nodes))
 
 
 def kwok(program: str, ids: Identities, paths: Paths, nodes: int) -> Argv:
