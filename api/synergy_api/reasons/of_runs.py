@@ -174,8 +174,9 @@ RUNS: Final[dict[Reason, Entry]] = {
         _ENDS,
         "run {run} was given back: none of its pods was bound to a node within {seconds} s after its place was free",
         "the operator's log says what keeps it from making the pods",
-        "The extender revokes a run whose GPUs are held for no pod, so that other jobs get them. The run is tried "
-        "again after a wait that grows from 10 s to 10 min.",
+        "The extender revokes a run whose GPUs are held for no pod, so that other jobs get them: after 5 minutes in "
+        "which no run of the cluster began, or after 15 minutes. The run is tried again after a wait that grows from "
+        "10 s to 10 min.",
         "Warning",
     ),
     Reason.GANG_NOT_BOUND: Entry(

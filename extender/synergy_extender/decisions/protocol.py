@@ -6,7 +6,7 @@ from typing import NamedTuple
 from synergy_api.leaving import leave_seconds
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import parse_time
-from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS
+from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS, OVERLOOKED_SECONDS
 from synergy_extender.cluster.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
@@ -84,7 +84,8 @@ def settle(draft: Draft, moment: Moment, usable: set[str], waits: Waits, order: 
     elif not allocation.admitted and waits.for_room_s > NOT_ADMITTED_SECONDS:
         reason = Revocation.ROOM_NOT_FREED
     elif allocation.admitted and waits.for_pods_s > NOT_STARTED_SECONDS:
-        finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(NOT_STARTED_SECONDS))
+        waited_s = OVERLOOKED_SECONDS if waits.for_pods_s > OVERLOOKED_SECONDS else NOT_STARTED_SECONDS
+        finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(waited_s))
         reason = f"{PODS_NOT_STARTED}{finding.message}"
     if reason:
         draft.put(ChangeKind.LEAVE, places.revoke(allocation, moment.now, reason))

@@ -1,5 +1,6 @@
 """Runs that may start and have no bound pod: they hold GPUs without using them."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from synergy_extender.cluster.ledger import AssumedBindings
@@ -8,10 +9,12 @@ from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.views import JobView, Key
 
 NOT_STARTED_SECONDS = 300.0
-"""How long an admitted run may be without a bound pod. The operator gives back what the API server refuses within a
-minute, and a gang that no scheduler looks at within two. This bound is for an operator that is away or stuck. It is
-long enough for one that is restarted or moves to another node."""
-
+"""How long an admitted run may be without a bound pod while no other run gets one. The operator gives back what the API
+server refuses within a minute, and a gang that no scheduler looks at within two. This bound is for an operator that is
+away or stuck. It is long enough for one that is restarted or moves to another node."""
+OVERLOOKED_SECONDS = 900.0
+"""How long it may be without one while others get theirs: after thousands of jobs at once a run waits for its turn, and
+giving it back would only be more work for an operator that is busy already."""
 
 _NOTHING = AssumedBindings()
 
@@ -22,6 +25,8 @@ class Unstarted:
 
     def __init__(self) -> None:
         self._since: dict[Key, tuple[int, float]] = {}
+        self._looked_at = self._begun_at = -math.inf
+        """When runs were last looked at, and when a run was last seen to have begun."""
         self.granted_since: Mapping[Key, float] = {}
         """Unix time since which each job waits for its room."""
         self._begun: dict[Key, tuple[JobView, object]] = {}
@@ -29,12 +34,16 @@ class Unstarted:
 
     @property
     def since(self) -> Mapping[Key, float]:
-        """Unix time by job."""
-        return {key: since for key, (_, since) in self._since.items()}
+        """Unix time by job; that of the last run that began, if it was later and the run is not overlooked."""
+        return {key: self._counts_from(since) for key, (_, since) in self._since.items()}
+
+    def _counts_from(self, since: float) -> float:
+        return since if self._looked_at - since > OVERLOOKED_SECONDS else max(since, self._begun_at)
 
     def forget(self) -> None:
         """Count anew, as when the clock has stepped."""
         self._since, self.granted_since = {}, {}
+        self._begun_at = -math.inf
 
     def note(self, jobs: Iterable[JobView], pods: PodIndex, assumed: AssumedBindings, now: float) -> None:
         """Note the state of the runs at `now`."""
@@ -56,7 +65,9 @@ class Unstarted:
             if run is not None:
                 known = self._since.get(job.key)
                 seen[job.key] = known if known is not None and known[0] == run else (run, now)
-        self._since = seen
+        if any(pod.node for key in self._since.keys() - seen.keys() for pod in pods.of_job(key)):
+            self._begun_at = now
+        self._since, self._looked_at = seen, now
 
 
 def unstarted_run(job: JobView, pods: PodIndex, assumed: AssumedBindings) -> int | None:

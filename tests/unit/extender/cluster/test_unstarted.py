@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from support.extender.cluster import NOW, allocation, cluster, job, key, share, worker
-from synergy_extender.cluster.jobs.unstarted import Unstarted
+from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS, OVERLOOKED_SECONDS, Unstarted
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.views import PodView
 
@@ -40,3 +40,22 @@ def test_a_new_run_and_a_clock_that_stepped_count_anew() -> None:
 
 def test_the_pods_of_another_run_do_not_count() -> None:
     assert note(Unstarted(), [worker("j", node="n1", run=1)], run=2) == {key("j"): NOW}
+
+
+def test_while_others_begin_a_run_waits_for_its_turn_but_not_for_ever() -> None:
+    unstarted = Unstarted()
+    held = {"allocation": allocation(share("n1"), admitted=True)}
+
+    def look(now: float, *bound: str) -> dict[object, float]:
+        jobs = [job(name, status=held) for name in ("a", "b", "c")]
+        state = cluster([], jobs, [worker(name, node="n1") for name in bound])
+        unstarted.note(state.jobs.values(), state.pods, AssumedBindings(), now)
+        return dict(unstarted.since)
+
+    assert look(NOW) == dict.fromkeys((key("a"), key("b"), key("c")), NOW)
+    later = NOW + NOT_STARTED_SECONDS
+    assert look(later, "a") == {key("b"): later, key("c"): later}, "the operator is not away"
+    assert look(later + 200, "a") == {key("b"): later, key("c"): later}, "none has begun since"
+    assert look(later + 250, "a", "b") == {key("c"): later + 250}
+    last = NOW + OVERLOOKED_SECONDS + 1
+    assert look(last, "a", "b") == {key("c"): NOW}, "others began, and this one was overlooked"
