@@ -15,7 +15,7 @@ import threading
 undivided = threading.RLock()
 """A context in which no other thread forks. A signal's handler may fork in the thread that is inside."""
 
-# nothing of Python runs between the lock and the fork; where a signal ends the wait for it, the child's is free anyway
+# a handler of a signal may end the wait for the lock; Python then forks without it, so the child gets a new one
 os.register_at_fork(
     before=undivided.acquire,
     after_in_parent=undivided.release,
