@@ -1,5 +1,6 @@
 """Forks and the library's threads: none meets a thread inside OpenSSL, and none waits for the network."""
 
+import gc
 import hmac
 import os
 import signal
@@ -19,8 +20,19 @@ from synergy_job.forking import undivided
 from synergy_job.gang.key import proof
 from synergy_job.lease.client import LeaseClient, LeaseError, Report
 
-pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 REPORT = Report(step=1, checkpoint_step=0, steps_per_second=1.0)
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Sockets that nobody closed are told here, and in no later test."""
+    yield
+    gc.collect()
 
 
 def forked() -> int:
