@@ -42,7 +42,8 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_it_decides_what_it_would_if_it_looked_at_all_jobs(steps: list[Step]) -> None:
-    world, known, places, unstarted = World(), KnownSnapshot(), KnownPlaces(), Unstarted()
+    world, known, places = World(), KnownSnapshot(), KnownPlaces()
+    unstarted, among_all = Unstarted(), Unstarted()
     signatures, reserved = FillSignatures(), dict[Key, core.Allocation]()
     for event, mode, tells, writes in steps:
         world.happens(event)
@@ -56,9 +57,9 @@ def test_it_decides_what_it_would_if_it_looked_at_all_jobs(steps: list[Step]) ->
         assert [replace(one, job=anew.changes[at].job) for at, one in enumerate(found.changes)] == anew.changes
         assert found.reserved == anew.reserved
         reserved = dict(found.reserved)
-        before = unstarted.since
         unstarted.note(state.jobs.values(), state.pods, AssumedBindings(), world.now)
-        assert unstarted.since == _unstarted(before, without_rest(state), world.now)
+        among_all.note(without_rest(state).jobs.values(), state.pods, AssumedBindings(), world.now)
+        assert unstarted.since == among_all.since
         if writes:
             world.written(found.changes)
 
@@ -91,12 +92,6 @@ def _as_asked(made: Plan, base: core.Snapshot, *, tells: str) -> Plan:
         told = tuple(Estimate(job=name, gpu_type="V100", steps_per_s=2.0, reference="") for name in held)
         return replace(made, estimates=told)
     return made
-
-
-def _unstarted(before: Any, state: ClusterState, now: float) -> Any:
-    anew = Unstarted()
-    anew.note(state.jobs.values(), state.pods, AssumedBindings(), now)
-    return {key: before.get(key, now) for key in anew.since}
 
 
 def test_a_run_whose_place_the_plan_leaves_is_not_looked_at_again() -> None:

@@ -6,7 +6,6 @@ import pickle
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -149,14 +148,11 @@ def test_arguments_that_make_no_sense(arguments: dict[str, float], words: str) -
         Cache(**arguments)  # type: ignore[arg-type]
 
 
-def test_the_lease_s_answer_tells_the_pod_s_memory(lease_server: LeaseServer, token_file: Path) -> None:
-    from synergy_job.environment import LeaseAccess
-
-    client = LeaseClient(LeaseAccess(lease_server.url, str(token_file), lease_server.ca_cert))
+def test_the_lease_s_answer_tells_the_pod_s_memory(lease_server: LeaseServer, lease_client: LeaseClient) -> None:
     wire = {"verdict": "continue", "next_report_s": 1}
     for told in ({"memory_bytes": 123}, {"memory_bytes": None}, {}):
         lease_server.answer = lambda _, told=told: (200, json.dumps({**wire, **told}).encode())
-        assert client.send(Report(1, 0, 1.0)).memory_bytes == told.get("memory_bytes")
+        assert lease_client.send(Report(1, 0, 1.0)).memory_bytes == told.get("memory_bytes")
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from synergy_job import Checkpoint, FencedError
 from synergy_job.checkpoints import fence as fence_module
 from synergy_job.checkpoints.fence import REFUSED_SECONDS, Fence
 from synergy_job.departure import Departure
-from synergy_job.environment import LeaseAccess
 from synergy_job.lease.client import LeaseClient, Report
 from synergy_job.lease.reporter import Reporter
 
@@ -72,15 +71,14 @@ def test_a_refused_lease_stops_checkpoints_at_once_and_the_worker_after_a_while(
 
 
 def test_being_told_to_leave_does_not_extend_the_time(
-    clock: Clock, lease_server: LeaseServer, token_file: Path
+    clock: Clock, lease_server: LeaseServer, lease_client: LeaseClient
 ) -> None:
     """The pod may have been deleted long before a worker that was cut off hears of it."""
     fence, departure = Fence(600.0), Departure()
     fence.refused("401")
     clock.now += 500.0
     lease_server.answer = lambda report: leave_in(0.0)
-    client = LeaseClient(LeaseAccess(lease_server.url, str(token_file), lease_server.ca_cert))
-    Reporter(client, departure, lambda done: Report(7, 5, 1.0, done=done), None, fence).start()
+    Reporter(lease_client, departure, lambda done: Report(7, 5, 1.0, done=done), None, fence).start()
     wait_until(departure.due, "the request to leave")
     assert fence.may_save, "it is told to leave, not refused"
     clock.now += 100.0
@@ -102,14 +100,16 @@ def test_the_process_fence_guards_the_files(clock: Clock, tmp_path: Path) -> Non
 
 
 def test_a_worker_that_is_refused_asks_to_leave(
-    lease_server: LeaseServer, token_file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    lease_server: LeaseServer,
+    lease_client: LeaseClient,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(fence_module, "REFUSED_SECONDS", 0.5)
     monkeypatch.setattr("synergy_job.lease.reporter.FIRST_RETRY_S", 0.2)
     lease_server.answer = lambda report: (403, b"the token is of no worker pod")
     departure, fence = Departure(), Fence(600.0)
-    client = LeaseClient(LeaseAccess(lease_server.url, str(token_file), lease_server.ca_cert))
-    reporter = Reporter(client, departure, lambda done: Report(7, 5, 1.0, done=done), None, fence)
+    reporter = Reporter(lease_client, departure, lambda done: Report(7, 5, 1.0, done=done), None, fence)
     with caplog.at_level(logging.WARNING):
         reporter.start()
         wait_until(departure.due, "the request to leave")

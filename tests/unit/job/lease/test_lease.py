@@ -2,7 +2,9 @@
 
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +20,11 @@ REPORT = Report(step=120, checkpoint_step=100, steps_per_second=2.31, gpu_uuids=
 
 
 @pytest.fixture
-def client(lease_server: LeaseServer, token_file: Path) -> LeaseClient:
-    return LeaseClient(LeaseAccess(lease_server.url, str(token_file), lease_server.ca_cert), timeout_s=1.0)
+def client(lease_server: LeaseServer, token_file: Path) -> Iterator[LeaseClient]:
+    with closing(
+        LeaseClient(LeaseAccess(lease_server.url, str(token_file), lease_server.ca_cert), timeout_s=1.0)
+    ) as it:
+        yield it
 
 
 def test_the_report_and_the_renewal_are_those_of_the_contract(client: LeaseClient, lease_server: LeaseServer) -> None:
@@ -120,6 +125,7 @@ def test_a_new_extender_behind_the_same_address_is_found_at_once(token_file: Pat
         client.send(REPORT)
         client.send(REPORT)
         assert (second.connections, len(second.reports)) == (1, 2)
+        client.close()
 
 
 def test_a_connection_is_given_up_after_a_while(

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,10 @@ def departure() -> Departure:
 
 
 @pytest.fixture
-def reporter(lease_server: LeaseServer, token_file: Path, departure: Departure) -> Reporter:
-    client = LeaseClient(LeaseAccess(lease_server.url, str(token_file), lease_server.ca_cert))
-    return Reporter(client, departure, progress)
+def reporter(lease_client: LeaseClient, departure: Departure) -> Iterator[Reporter]:
+    reporter = Reporter(lease_client, departure, progress)
+    yield reporter
+    reporter.stop()
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1))
