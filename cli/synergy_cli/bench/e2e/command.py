@@ -50,7 +50,7 @@ _TEXTS = {"all": text, "reconcile": reconcile_text, "starts": starts_text}
     default=3,
     show_default=True,
     type=click.IntRange(1),
-    help="Number of repetitions. A figure is their median.",
+    help="Number of turns of bindings, or of the stage. A figure is their median.",
 )
 @click.option(
     "--stage",

@@ -1,6 +1,5 @@
 """The order of the measurements."""
 
-import asyncio
 import math
 import time
 from collections.abc import Callable
@@ -9,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from synergy_cli.bench.e2e.load import GPUS_PER_NODE, Seen, apply_jobs, delete_jobs, seen_namespace
-from synergy_cli.bench.e2e.percentiles import counter, histogram
-from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.product import Product, Replica
 from synergy_cli.bench.e2e.stages.binding import measure_binding
 from synergy_cli.bench.e2e.stages.filtering import Caller, Filtering, filter_body, summary
 from synergy_cli.bench.e2e.stages.handover import HandOver, leader, measure_hand_over, service
+from synergy_cli.bench.e2e.stages.planning import filter_while_planning
 from synergy_cli.bench.e2e.stages.reconcile import compare_reconciles, measure_bare_reconcile, measure_reconcile
-from synergy_cli.bench.e2e.stages.scale import PLAN_SECONDS, ROUNDS, measure_round, measure_scale
+from synergy_cli.bench.e2e.stages.scale import measure_rounds, measure_scale
 from synergy_cli.bench.e2e.stages.starts import compare_starts
 from synergy_cli.bench.e2e.version import Version
 from synergy_devcluster import Cluster
@@ -30,11 +28,6 @@ _POLICY = {"policy": "las", "mechanism": "tune", "roundSeconds": _ROUND_SECONDS}
 _NAMES = 1000
 _CALLS = 2000
 _EVERY_SECONDS = 0.005
-_BEFORE_SECONDS = 0.2
-_CONNECT_SECONDS = 10.0
-"""For the caller to start. An extender closes a connection over which nothing comes for longer."""
-_LOOK_SECONDS = 1.0
-"""Between two looks at the metrics while filter is timed: each takes the extender some milliseconds."""
 _SPARE_GPUS = 96
 """For jobs that come while the largest number runs."""
 
@@ -149,7 +142,6 @@ class _Run:
                     scheduler,
                     jobs=count,
                     begun=begun,
-                    repeats=self._sizes.turns,
                     there=there,
                 )
                 self._tell(str(scale))
@@ -177,19 +169,23 @@ class _Run:
             scheduler,
             jobs=len(names),
             begun=begun,
-            repeats=self._sizes.turns,
         )
         self._tell(str(scale))
-        in_round = await measure_round(self._kube, seen, extender, Rounds(_ROUND_SECONDS), jobs=len(names))
+        rounds = Rounds(_ROUND_SECONDS)
+        in_round = await measure_rounds(self._kube, seen, extender, rounds, jobs=len(names))
         self._tell(str(in_round))
         _, pod = next(iter(seen.pods.items))
         body = await filter_body(self._kube, seen.namespace, pod, _NAMES)
         caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
         await caller.ready()
         quiet = summary(await caller.calls(_CALLS), _NAMES)
-        bare = await self._bare_filter(body)
-        planning, round_ms = await self._while_planning(extender, body)
-        self._tell(f"quiet: {quiet}, of a bare extender: {bare}, while a round is planned: {planning}")
+        async with self._product.bare_extender("bare-extender-filter") as address:
+            bare = await self._bare_filter(address, body)
+            self._tell(f"filter, quiet: {quiet}, of a bare extender: {bare}")
+            planning = await filter_while_planning(
+                self._product, extender, address, body, rounds, names=_NAMES, every_s=_EVERY_SECONDS
+            )
+        self._tell(str(planning))
         await scheduler.stop()
         hand_overs = await self._hand_overs(seen, extender)
         return {
@@ -199,37 +195,17 @@ class _Run:
             "round": asdict(in_round),
             "filter_quiet": asdict(quiet),
             "filter_bare": asdict(bare),
-            "filter_while_planning": asdict(planning),
-            "round_plan_ms": round_ms,
+            "filter_while_planning": asdict(planning.filter),
+            "filter_bare_while_planning": asdict(planning.filter_bare),
+            "round_plan_ms": planning.plan_ms,
             "hand_over": [asdict(item) for item in hand_overs],
         }
 
-    async def _bare_filter(self, body: bytes) -> Filtering:
+    async def _bare_filter(self, address: str, body: bytes) -> Filtering:
         """The same calls to the reference, which does nothing else."""
-        async with self._product.bare_extender("bare-extender-filter") as address:
-            caller = Caller(self._product, address, body, every_s=_EVERY_SECONDS)
-            await caller.ready()
-            return summary(await caller.calls(_CALLS), _NAMES)
-
-    async def _while_planning(self, extender: Replica, body: bytes) -> tuple[Filtering, float | None]:
-        """Calls while a round is planned and written."""
-        rounds = Rounds(_ROUND_SECONDS)
-        caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
-        planned_at = rounds.plan_time(rounds.due(time.time() + _CONNECT_SECONDS) + 1)
-        await asyncio.sleep(planned_at - time.time() - _CONNECT_SECONDS)
+        caller = Caller(self._product, address, body, every_s=_EVERY_SECONDS)
         await caller.ready()
-        await asyncio.sleep(planned_at - time.time() - _BEFORE_SECONDS)
-        before = await extender.metrics()
-        calls = caller.start()
-
-        async def planned() -> bool:
-            return counter(await extender.metrics(), ROUNDS) > counter(before, ROUNDS)
-
-        await polled(planned, "a round to be planned", 2 * _ROUND_SECONDS, again_s=_LOOK_SECONDS)
-        caller.stop()
-        now = await extender.metrics()
-        plans = histogram(now, PLAN_SECONDS, mode="round").since(histogram(before, PLAN_SECONDS, mode="round"))
-        return summary(await calls, _NAMES), None if plans.mean is None else 1000 * plans.mean
+        return summary(await caller.calls(_CALLS), _NAMES)
 
     async def _hand_overs(self, seen: Seen, first: Replica) -> list[HandOver]:
         """A crash, then an orderly end, each with a fresh replica in reserve."""

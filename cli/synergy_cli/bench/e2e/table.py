@@ -50,13 +50,15 @@ def text(report: Mapping[str, Any]) -> str:
         f"reconciled once: {reconcile['reconciled_s']:.1f} s, {bare['reconciled_s']:.1f} s by a bare kopf handler "
         f"({bare['operator_mb']:.0f} MB)\n"
         f"filter at the client: p99 {report['filter_quiet']['p99_ms']:.2f} ms, "
-        f"of a bare extender {report['filter_bare']['p99_ms']:.2f} ms"
+        f"of a bare extender {report['filter_bare']['p99_ms']:.2f} ms; while rounds are planned: "
+        f"{report['filter_while_planning']['p99_ms']:.2f} ms, at the same moments "
+        f"{report['filter_bare_while_planning']['p99_ms']:.2f} ms of a bare one"
     )
     one = report["round"]
     in_round = (
-        f"while a round is planned: one more job p50 {one['start_p50_s']:.2f} s, p99 {one['start_p99_s']:.2f} s "
+        f"while rounds are planned: one more job p50 {one['start_p50_s']:.2f} s, p99 {one['start_p99_s']:.2f} s "
         f"({one['starts']} jobs); plan {_shown(one['plan_ms'])} ms, written in {_shown(one['write_ms'])} ms, "
-        f"{one['status_writes']} statuses, {'before' if one['in_time'] else 'after'} the boundary"
+        f"{one['status_writes']:.0f} statuses in each, {'before' if one['in_time'] else 'after'} the boundary"
     )
     verbs = (
         "in the extender while pods were bound: "
