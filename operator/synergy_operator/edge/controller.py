@@ -97,7 +97,7 @@ class Controller:
         self._schemas = SchemaWatch(client, WRITTEN, "the operator")
         self._settling: asyncio.TimerHandle | None = None
         self._policy = PolicyReader()
-        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), group=lambda key: key[0])
+        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), group=self._jobs.turns_with)
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
         self._passes = Passes(self._jobs.unfinished, self._queue.add_in_passing)
         self._events = EventQueue(self._queue.idle)

@@ -29,6 +29,8 @@ _MARKS: Final = {
     "annotations": frozenset({ANNOTATION_OFFER, ANNOTATION_MAY_START}),
 }
 """Labels and annotations that decisions follow from."""
+_PLACED: Final = ("Granted", "Revoked")
+"""States of an allocation that holds its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class StoredJob:
     body: bytes
     fleeting: bytes
     phase: str
+    placed: bool
+    """The job has a place, is about to take one, or is about to leave it."""
     fingerprint: str
     managed: tuple[str, str] | None
     """Kind and name of the object that the job starts and stops."""
@@ -105,6 +109,7 @@ def store_job(item: Object) -> StoredJob:
         body=msgspec.json.encode({"metadata": kept, "spec": spec, "status": status}),
         fleeting=msgspec.json.encode(fleeting) if fleeting else _NOTHING,
         phase=intern(_text(status.get("phase"))),
+        placed=_text((status.get("allocation") or {}).get("state")) in _PLACED,
         fingerprint=_text((status.get("profile") or {}).get("fingerprint")),
         managed=(_text(managed.get("kind")), _text(managed.get("name"))) if isinstance(managed, Mapping) else None,
         too_large=is_too_large(item),

@@ -14,6 +14,7 @@ from synergy_api.names import ANNOTATION_MAY_START, ANNOTATION_OFFER, LABEL_HUB
 from synergy_api.resources.training_job import FINISHED
 from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.trimming import VIEW
+from synergy_operator.edge.work_queue import FairQueue
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.views.job import MOST_OBJECT_BYTES, read_job
 from synergy_operator.views.observed import Observed
@@ -212,3 +213,18 @@ def test_a_job_that_another_controller_manages_is_not_kept() -> None:
     cache = JobCache()
     assert VIEW in cache.trim(_item())
     assert VIEW not in cache.trim(_item(spec={"managedBy": "kube-synergy.dev/clusters"}))
+
+
+def test_starts_do_not_wait_behind_thousands_of_new_jobs() -> None:
+    cache = JobCache()
+    turns = FairQueue(cache.turns_with)
+    for name in ("new-0", "new-1", "new-2"):
+        cache.keep(_stored(name=name, uid=name))
+        turns.append(("team", name))
+    for state in ("Released", "Granted", "Revoked"):
+        cache.keep(_stored(name=state, uid=state, status={"allocation": {"run": 1, "state": state}}))
+        turns.append(("team", state))
+    turns.append(("team", "gone"))
+    assert [turns.popleft()[1] for _ in range(len(turns))] == [
+        "new-0", "Granted", "new-1", "Revoked", "new-2", "Released", "gone",
+    ]  # fmt: skip
