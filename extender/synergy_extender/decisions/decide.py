@@ -1,5 +1,6 @@
 """From a plan to changes of status. Pure: cluster, plan and clock in, changes out."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -53,6 +54,7 @@ def decide(
     *,
     reserved: Mapping[Key, core.Allocation] | None = None,
     granted_since: Mapping[Key, float] | None = None,
+    freed_at: float = -math.inf,
     unstarted_since: Mapping[Key, float] | None = None,
     most_checkpoint_s: float = _MOST_CHECKPOINT_S,
     counted: Collection[str] = (),
@@ -61,11 +63,11 @@ def decide(
 ) -> Decision:
     """What must be written now. Without a plan: what the run protocol and the ledger require by themselves.
 
-    `granted_since` says since when each job has been seen granted and not admitted, `unstarted_since` since when each
-    admitted run has had no bound pod. `most_checkpoint_s` is the longest time that a leaving run may take for its
-    checkpoint. `counted` has the UIDs of finished jobs that are in the history and whose status does not say so yet.
-    `estimates` are those of the newest forecast, None before the first one. `known` is what earlier decisions of the
-    same caller leave for this one: it saves time and changes nothing.
+    `granted_since` says since when each job has been seen granted and not admitted, `freed_at` when one of them was
+    last admitted, `unstarted_since` since when each admitted run has had no bound pod. `most_checkpoint_s` is the
+    longest time that a leaving run may take for its checkpoint. `counted` has the UIDs of finished jobs that are in the
+    history and whose status does not say so yet. `estimates` are those of the newest forecast, None before the first
+    one. `known` is what earlier decisions of the same caller leave for this one: it saves time and changes nothing.
     """
     ledger = Ledger(state.allocatable, state.pods, assumed)
     quotas = FreeQuotas(state)
@@ -80,7 +82,9 @@ def decide(
     for draft in drafts.values():
         room_since = moment.now
         if waits_for_room(draft.job):
-            room_since = waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before)
+            room_since = waits_since(
+                draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before, freed_at=freed_at
+            )
         waits = Waits(moment.now - room_since, moment.now - unstarted.get(draft.job.key, moment.now))
         settle(draft, moment, usable, waits, order)
     if result is not None:

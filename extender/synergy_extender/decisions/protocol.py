@@ -1,5 +1,6 @@
 """What the run protocol requires by itself: ended runs are released, and runs that must not start are revoked."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -20,7 +21,8 @@ from synergy_extender.tenants.room import TenantRoom
 
 NOT_ADMITTED_SECONDS = 120.0
 """A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
-there that were deleted had to be gone by the end of their grace periods."""
+there that were deleted had to be gone by the end of their grace periods. While the operator still has to end runs
+there, and others get their room, it waits as long as for pods that are overlooked."""
 
 
 def waits_since(
@@ -31,9 +33,12 @@ def waits_since(
     most_checkpoint_s: float,
     *,
     tenants: TenantRoom,
+    freed_at: float = -math.inf,
 ) -> float:
     """Since when the room of a granted run could have been free, on its nodes and within its tenants' caps: it counts
-    no long grace period and no slow checkpoint. A job waits no longer for a grace period than for a checkpoint."""
+    no long grace period and no slow checkpoint. A job waits no longer for a grace period than for a checkpoint. While
+    the operator has not come to pods there, it counts from the last moment in which any job got its room, `freed_at`:
+    when thousands of runs end at once, each newcomer would give its place back, for the operator to do even more."""
     since = granted_since.get(draft.job.key, moment.now)
     granted = draft.granted
     nodes = draft.allocation.workers if draft.allocation is not None else []
@@ -42,7 +47,19 @@ def waits_since(
     soon = moment.now + most_checkpoint_s  # the owner of a pod may choose a grace period of years
     going = [pod.leaves_by for pod in there if pod.leaves_by is not None and pod.leaves_by <= soon]
     told = [by for pod in there if (by := _told_to_leave_by(pod, state, most_checkpoint_s)) is not None]
-    return max([since, *going, *told])
+    since = max([since, *going, *told])
+    if moment.now - since <= OVERLOOKED_SECONDS and any(_is_to_be_ended(pod, state) for pod in there):
+        return max(since, freed_at)
+    return since
+
+
+def _is_to_be_ended(pod: PodView, state: ClusterState) -> bool:
+    """The pod is one of a run that has ended or is revoked, and nobody has deleted it yet."""
+    if pod.member is None or pod.leaves_by is not None:
+        return False
+    job = state.jobs.get(pod.member.job)
+    allocation = open_run(job) if job is not None else None
+    return allocation is None or allocation.run != pod.member.run or allocation.state == "Revoked"
 
 
 def _told_to_leave_by(pod: PodView, state: ClusterState, most_checkpoint_s: float) -> float | None:

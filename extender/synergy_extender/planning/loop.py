@@ -231,6 +231,7 @@ class PlanningLoop:
             self._cache.assumed.copy(),
             reserved=self._reserved,
             granted_since=self._unstarted.granted_since,
+            freed_at=self._unstarted.freed_at,
             unstarted_since=self._unstarted.since,
             most_checkpoint_s=self._policy.leaving_s,
             counted=self._policy.history.pending if self._policy.history is not None else (),

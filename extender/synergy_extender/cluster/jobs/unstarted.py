@@ -29,6 +29,8 @@ class Unstarted:
         """When runs were last looked at, and when a run was last seen to have begun."""
         self.granted_since: Mapping[Key, float] = {}
         """Unix time since which each job waits for its room."""
+        self.freed_at = -math.inf
+        """When a job that waited for its room was last seen to have got it."""
         self._begun: dict[Key, tuple[JobView, object]] = {}
         """Jobs at rest with the group of their pods, of which one is bound: as long as both stay the same."""
 
@@ -43,13 +45,15 @@ class Unstarted:
     def forget(self) -> None:
         """Count anew, as when the clock has stepped."""
         self._since, self.granted_since = {}, {}
-        self._begun_at = -math.inf
+        self._begun_at = self.freed_at = -math.inf
 
     def note(self, jobs: Iterable[JobView], pods: PodIndex, assumed: AssumedBindings, now: float) -> None:
         """Note the state of the runs at `now`."""
         jobs = list(jobs)
         granted = self.granted_since
         self.granted_since = {job.key: granted.get(job.key, now) for job in jobs if waits_for_room(job)}
+        if any(_is_admitted(job) for job in jobs if job.key in granted):
+            self.freed_at = now
         seen: dict[Key, tuple[int, float]] = {}
         begun, self._begun = self._begun, {}
         for job in jobs:
@@ -83,3 +87,9 @@ def waits_for_room(job: JobView) -> bool:
     """Whether the job was granted a place and not admitted to it yet."""
     allocation = job.status.allocation
     return allocation is not None and allocation.state == "Granted" and not allocation.admitted
+
+
+def _is_admitted(job: JobView) -> bool:
+    """Whether the job was admitted to the place that it was granted."""
+    allocation = job.status.allocation
+    return allocation is not None and allocation.admitted

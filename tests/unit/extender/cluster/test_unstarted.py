@@ -1,5 +1,6 @@
 """Since when an admitted run has been without a bound pod."""
 
+import math
 from collections.abc import Iterable
 
 import pytest
@@ -59,3 +60,21 @@ def test_while_others_begin_a_run_waits_for_its_turn_but_not_for_ever() -> None:
     assert look(later + 250, "a", "b") == {key("c"): later + 250}
     last = NOW + OVERLOOKED_SECONDS + 1
     assert look(last, "a", "b") == {key("c"): NOW}, "others began, and this one was overlooked"
+
+
+def test_a_job_that_got_its_room_is_remembered() -> None:
+    unstarted = Unstarted()
+    assert unstarted.freed_at == -math.inf
+    note(unstarted, admitted=False)
+    note(unstarted, now=NOW + 5)
+    note(unstarted, now=NOW + 9)
+    assert unstarted.freed_at == NOW + 5
+    unstarted.forget()
+    assert unstarted.freed_at == -math.inf
+
+
+def test_a_job_that_gave_its_place_back_got_no_room() -> None:
+    unstarted = Unstarted()
+    note(unstarted, admitted=False)
+    note(unstarted, now=NOW + 5, state="Revoked", admitted=False)
+    assert unstarted.freed_at == -math.inf

@@ -1,5 +1,6 @@
 """Runs that end, are revoked or give their nodes back."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -30,10 +31,10 @@ from support.extender.deciding import (
 )
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model.config import Mode
-from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS
+from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS, OVERLOOKED_SECONDS
 from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import JobView, read_pod
+from synergy_extender.cluster.views import JobView, PodView, read_pod
 from synergy_extender.decisions.changes import ChangeKind
 from synergy_extender.decisions.protocol import NOT_ADMITTED_SECONDS
 from synergy_extender.rounds import Moment
@@ -129,6 +130,34 @@ def test_pods_that_no_lease_ends_are_not_waited_for(occupant: list[JobView]) -> 
     long_ago = {key("new"): MID_ROUND.now - NOT_ADMITTED_SECONDS - 1}
     changes = {change.job.key.name: change for change in decided(state, MID_ROUND, granted_since=long_ago).changes}
     assert allocated(changes["new"]).reason == Revocation.ROOM_NOT_FREED
+
+
+@pytest.mark.parametrize(
+    ("there", "waited", "gives_back"),
+    [
+        (worker("old", node="n1"), NOT_ADMITTED_SECONDS + 1, False),
+        (worker("old", node="n1"), OVERLOOKED_SECONDS + 1, True),
+        (
+            worker("old", node="n1", deleting_at=MID_ROUND.now - NOT_ADMITTED_SECONDS - 1),
+            NOT_ADMITTED_SECONDS + 1,
+            True,
+        ),
+        (foreign("x", node="n1", gpus=1), NOT_ADMITTED_SECONDS + 1, True),
+    ],
+    ids=["is to be ended", "is overlooked", "does not end", "is foreign"],
+)
+def test_while_others_get_their_room_the_operator_may_be_slow_to_end_runs(
+    there: PodView, waited: float, gives_back: bool
+) -> None:
+    """After thousands of preemptions at once, newcomers would give their places back again and again."""
+    leaving = {"allocation": allocation(share("n1"), state="Revoked", until=None)}
+    coming = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    jobs = [job("old", status=leaving), job("new", gpus=8, status=coming)]
+    long_ago = {key("new"): MID_ROUND.now - waited}
+    for freed_at, gives in ((MID_ROUND.now - 1, gives_back), (-math.inf, True)):
+        made = decided(cluster(NODES, jobs, [there]), MID_ROUND, granted_since=long_ago, freed_at=freed_at)
+        told = [allocated(change).reason for change in made.changes if change.job.key == key("new")]
+        assert [reason for reason in told if reason] == ([Revocation.ROOM_NOT_FREED] if gives else [])
 
 
 @pytest.mark.parametrize(("save_seconds", "waits"), [(None, 30.0), (10.0, 30.0), (150.0, 270.0), (9000.0, 570.0)])
