@@ -5,7 +5,7 @@ from typing import Final
 
 _THRESHOLDS: Final = (10_000, 5, 400)
 """The thresholds of the three generations (`gc.set_threshold`). Python's own are (700, 10, 10). Nothing else runs while
-the second generation is collected either, so it is small: 50,000 objects at most."""
+the second generation is collected either, so it is small: 70,000 objects at most."""
 
 
 def settle() -> None:

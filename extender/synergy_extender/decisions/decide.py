@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_core.explain.preemptions import Preemption
 from synergy_core.model import snapshot as core
-from synergy_extender.cluster.jobs.unstarted import waits_for_room
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.run_state import RunState, next_run, open_run, run_state, size_limits
@@ -25,7 +24,7 @@ from synergy_extender.decisions.estimates import Estimate, tell_starts
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.decisions.preempting import at_once, leaves_at, recorded
-from synergy_extender.decisions.protocol import Waits, settle, waits_since
+from synergy_extender.decisions.protocol import give_back, settle, still_waits_for_room, waits_since
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.decisions.shown import tell_estimates, tell_late, tell_queue, tell_restrictions
 from synergy_extender.decisions.summary import GPUShares, summary_of
@@ -80,13 +79,8 @@ def decide(
     order = ByOrder(drafts.values(), state, assumed, kept)
     before = _tenant_room(state, drafts)
     for draft in drafts.values():
-        room_since = moment.now
-        if waits_for_room(draft.job):
-            room_since = waits_since(
-                draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before, freed_at=freed_at
-            )
-        waits = Waits(moment.now - room_since, moment.now - unstarted.get(draft.job.key, moment.now))
-        settle(draft, moment, usable, waits, order)
+        waited_s = moment.now - unstarted.get(draft.job.key, moment.now)
+        settle(draft, moment, usable, order, for_pods_s=waited_s)
     if result is not None:
         if result.mode == "round":
             kept = {}
@@ -100,6 +94,11 @@ def decide(
         tenants = _tenant_room(state, drafts)
         others = (job for key, job in state.jobs.items() if key not in drafts)
         admit(drafts.values(), ledger, state.pods, assumed, order, quotas=quotas, tenants=tenants, others=others)
+    for draft in filter(still_waits_for_room, drafts.values()):
+        since = waits_since(
+            draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before, freed_at=freed_at
+        )
+        give_back(draft, moment, since)
     _tell(drafts, moment, result, state, counted=counted, estimates=estimates)
     found = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
     shares = GPUShares(state)

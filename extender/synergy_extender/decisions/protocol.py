@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from synergy_api.leaving import leave_seconds
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import parse_time
-from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS, OVERLOOKED_SECONDS
+from synergy_extender.cluster.jobs.unstarted import NOT_STARTED_SECONDS, OVERLOOKED_SECONDS, waits_for_room
 from synergy_extender.cluster.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
@@ -22,7 +21,26 @@ from synergy_extender.tenants.room import TenantRoom
 NOT_ADMITTED_SECONDS = 120.0
 """A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
 there that were deleted had to be gone by the end of their grace periods. While the operator still has to end runs
-there, and others get their room, it waits as long as for pods that are overlooked."""
+there, and others get the room that they wait for, it waits for 15 minutes at most."""
+
+
+def give_back(draft: Draft, moment: Moment, waits_since: float) -> None:
+    """A granted run gives its place back if its room could have been free since then, and was not given to it now."""
+    allocation = draft.granted
+    if allocation is not None and moment.now - waits_since > NOT_ADMITTED_SECONDS:
+        draft.put(ChangeKind.LEAVE, places.revoke(allocation, moment.now, Revocation.ROOM_NOT_FREED))
+
+
+def still_waits_for_room(draft: Draft) -> bool:
+    """Whether the run was granted its place before this decision, and is not admitted by it either."""
+    before, now = draft.job.status.allocation, draft.granted
+    return (
+        waits_for_room(draft.job)
+        and before is not None
+        and now is not None
+        and before.run == now.run
+        and not now.admitted
+    )
 
 
 def waits_since(
@@ -71,15 +89,9 @@ def _told_to_leave_by(pod: PodView, state: ClusterState, most_checkpoint_s: floa
     return parse_time(allocation.lease_until) + leave_seconds(job.spec, job.status, most_checkpoint_s)
 
 
-class Waits(NamedTuple):
-    """For how many seconds a run has waited for its room, and for its first bound pod."""
-
-    for_room_s: float
-    for_pods_s: float
-
-
-def settle(draft: Draft, moment: Moment, usable: set[str], waits: Waits, order: ByOrder) -> None:
-    """Changes that follow from the run protocol alone: ended runs are released, and runs that must not start."""
+def settle(draft: Draft, moment: Moment, usable: set[str], order: ByOrder, *, for_pods_s: float) -> None:
+    """Changes that follow from the run protocol alone: ended runs are released, and runs that must not start.
+    `for_pods_s` is for how many seconds an admitted run has waited for its first bound pod."""
     allocation, job = draft.allocation, draft.job
     if allocation is None:
         return
@@ -98,10 +110,8 @@ def settle(draft: Draft, moment: Moment, usable: set[str], waits: Waits, order: 
         reason = Revocation.NODE_UNUSABLE
     elif not allocation.admitted and order.partners(job.key, allocation) is Coming.NEVER:
         reason = Revocation.PARTNERS_GONE
-    elif not allocation.admitted and waits.for_room_s > NOT_ADMITTED_SECONDS:
-        reason = Revocation.ROOM_NOT_FREED
-    elif allocation.admitted and waits.for_pods_s > NOT_STARTED_SECONDS:
-        waited_s = OVERLOOKED_SECONDS if waits.for_pods_s > OVERLOOKED_SECONDS else NOT_STARTED_SECONDS
+    elif allocation.admitted and for_pods_s > NOT_STARTED_SECONDS:
+        waited_s = OVERLOOKED_SECONDS if for_pods_s > OVERLOOKED_SECONDS else NOT_STARTED_SECONDS
         finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(waited_s))
         reason = f"{PODS_NOT_STARTED}{finding.message}"
     if reason:

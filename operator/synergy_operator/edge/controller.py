@@ -44,7 +44,7 @@ from synergy_operator.edge.metrics import Metrics
 from synergy_operator.edge.passes import Passes
 from synergy_operator.edge.trimming import VIEW, node_facts, trim_node, trim_slice, trimmed
 from synergy_operator.edge.waiting_turns import WaitingTurns
-from synergy_operator.edge.work_queue import WorkQueue
+from synergy_operator.edge.work_queue import FairQueue, WorkQueue
 from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.job.waiting import wants_to_tell
@@ -67,6 +67,12 @@ WRITTEN: Final = {
     THROUGHPUT_PROFILES: schema_of("ThroughputProfile", "spec", "status"),
 }
 """The parts of custom resources that the operator writes."""
+
+
+def turns(jobs: JobCache) -> FairQueue[Key]:
+    """The order of reconciles: namespaces take turns, and in each the jobs that have a place with those that have none.
+    So starts do not wait behind thousands of new jobs."""
+    return FairQueue(lambda key: key[0], lambda: FairQueue(jobs.is_placed))
 
 
 class Controller:
@@ -97,7 +103,7 @@ class Controller:
         self._schemas = SchemaWatch(client, WRITTEN, "the operator")
         self._settling: asyncio.TimerHandle | None = None
         self._policy = PolicyReader()
-        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), group=self._jobs.turns_with)
+        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), line=turns(self._jobs))
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
         self._passes = Passes(self._jobs.unfinished, self._queue.add_in_passing)
         self._events = EventQueue(self._queue.idle)

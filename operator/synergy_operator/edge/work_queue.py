@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import aiohttp
 
@@ -25,30 +25,80 @@ class TryAgain(Exception):  # noqa: N818 - a request, not an error
     """The work rested on outdated data. It is repeated shortly."""
 
 
-class FairQueue(Generic[Key]):
-    """A queue of keys: first in, first out within a group, one key of each group in turn. Many keys of one group do not
-    delay those of another."""
+class Line(Protocol[Key]):
+    """Keys that wait."""
 
-    def __init__(self, group: Callable[[Key], Hashable]) -> None:
-        self._group = group
-        self._waiting: OrderedDict[Hashable, deque[Key]] = OrderedDict()
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
+    def __len__(self) -> int: ...
 
     def append(self, key: Key) -> None:
-        """Add a key."""
-        self._waiting.setdefault(self._group(key), deque()).append(key)
-        self._length += 1
+        """Add a key, or move it to where it belongs now."""
+
+    def remove(self, key: Key) -> None:
+        """Take a key that waits out of the line."""
 
     def popleft(self) -> Key:
         """Remove and return the next key. Raises KeyError if there is none."""
-        group, keys = self._waiting.popitem(last=False)
-        key = keys.popleft()
-        if keys:
-            self._waiting[group] = keys
-        self._length -= 1
+
+
+class InOrder(Generic[Key]):
+    """First in, first out. A key that waits keeps its place."""
+
+    def __init__(self) -> None:
+        self._keys: OrderedDict[Key, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def append(self, key: Key) -> None:
+        """Add a key."""
+        self._keys.setdefault(key)
+
+    def remove(self, key: Key) -> None:
+        """Take a key that waits out of the line."""
+        del self._keys[key]
+
+    def popleft(self) -> Key:
+        """Remove and return the next key. Raises KeyError if there is none."""
+        return self._keys.popitem(last=False)[0]
+
+
+class FairQueue(Generic[Key]):
+    """A line for each group, and one key of each in turn. Many keys of one group do not delay those of another."""
+
+    def __init__(self, group: Callable[[Key], Hashable], line: Callable[[], Line[Key]] = InOrder) -> None:
+        """`group` gives the group of a key, `line` makes the line of a group."""
+        self._group = group
+        self._line = line
+        self._waiting: OrderedDict[Hashable, Line[Key]] = OrderedDict()
+        self._groups: dict[Key, Hashable] = {}
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def append(self, key: Key) -> None:
+        """Add a key. One that waits moves to the end of its group's line if the group is another one now."""
+        group = self._group(key)
+        if key in self._groups and self._groups[key] != group:
+            self.remove(key)
+        self._groups[key] = group
+        if group not in self._waiting:
+            self._waiting[group] = self._line()
+        self._waiting[group].append(key)
+
+    def remove(self, key: Key) -> None:
+        """Take a key that waits out of the queue."""
+        group = self._groups.pop(key)
+        self._waiting[group].remove(key)
+        if not len(self._waiting[group]):
+            del self._waiting[group]
+
+    def popleft(self) -> Key:
+        """Remove and return the next key. Raises KeyError if there is none."""
+        group, line = self._waiting.popitem(last=False)
+        key = line.popleft()
+        del self._groups[key]
+        if len(line):
+            self._waiting[group] = line
         return key
 
 
@@ -64,12 +114,12 @@ class WorkQueue(Generic[Key]):
         work: Callable[[Key], Awaitable[float | None]],
         *,
         workers: int = 16,
-        group: Callable[[Key], Hashable] = lambda key: None,
+        line: Line[Key] | None = None,
     ) -> None:
-        """`group` gives the group of a key; groups take turns."""
+        """`line` says in which order keys have their turns; None: first in, first out."""
         self._work = work
         self._workers = workers
-        self._waiting = FairQueue(group)
+        self._waiting: Line[Key] = line if line is not None else InOrder()
         self._in_passing: OrderedDict[Key, None] = OrderedDict()
         self._turns = 0
         self._queued: dict[Key, float] = {}
@@ -89,12 +139,11 @@ class WorkQueue(Generic[Key]):
             timer.cancel()
         if key in self._running:
             self._again.add(key)
-        elif key in self._in_passing:
-            del self._in_passing[key]
+        else:
+            self._in_passing.pop(key, None)
             self._waiting.append(key)
-        elif key not in self._queued:
-            self._waiting.append(key)
-            self._enter(key)
+            if key not in self._queued:
+                self._enter(key)
 
     def add_in_passing(self, key: Key) -> None:
         """Work on the key when others leave time for it. Its timer stays."""
@@ -160,7 +209,7 @@ class WorkQueue(Generic[Key]):
 
     def _next(self) -> Key:
         self._turns += 1
-        passing = not self._waiting or (self._in_passing and self._turns % _PASSING_EVERY == 0)
+        passing = not len(self._waiting) or (self._in_passing and self._turns % _PASSING_EVERY == 0)
         return self._in_passing.popitem(last=False)[0] if passing else self._waiting.popleft()
 
     async def _once(self, key: Key) -> None:

@@ -109,8 +109,8 @@ def store_job(item: Object) -> StoredJob:
         body=msgspec.json.encode({"metadata": kept, "spec": spec, "status": status}),
         fleeting=msgspec.json.encode(fleeting) if fleeting else _NOTHING,
         phase=intern(_text(status.get("phase"))),
-        placed=_text((status.get("allocation") or {}).get("state")) in _PLACED,
-        fingerprint=_text((status.get("profile") or {}).get("fingerprint")),
+        placed=_text(_part(status, "allocation").get("state")) in _PLACED,
+        fingerprint=_text(_part(status, "profile").get("fingerprint")),
         managed=(_text(managed.get("kind")), _text(managed.get("name"))) if isinstance(managed, Mapping) else None,
         too_large=is_too_large(item),
     )
@@ -134,6 +134,11 @@ def _parted(status: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         fleeting["position"] = queue["position"]
         status["queue"] = {key: value for key, value in queue.items() if key != "position"}
     return status, fleeting
+
+
+def _part(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = status.get(name)
+    return part if isinstance(part, Mapping) else {}
 
 
 def _text(value: object) -> str:

@@ -21,7 +21,7 @@ _AIMS: tuple[tuple[str, str, float, Callable[[Any], float]], ...] = (
     ("rounds_written_late", "<=", 0.0, lambda r: 0.0 if r["round"]["in_time"] else 1.0),
     ("pods_to_running_part_of_bound_per_s", ">=", 0.8, _part_of_bound),
     (
-        "filter_p99_of_a_bare_extender",
+        "filter_p99_of_a_bare_extender_quiet",
         "<=",
         1.3,
         lambda r: r["filter_quiet"]["p99_ms"] / r["filter_bare"]["p99_ms"],

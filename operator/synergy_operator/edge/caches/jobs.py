@@ -42,11 +42,10 @@ class JobCache:
         """The job of this key as it is kept, or None."""
         return self._stored.get(key)
 
-    def turns_with(self, key: Key) -> tuple[str, bool]:
-        """With whom the job stands in line for its reconcile: namespaces take turns, and in each the jobs that have a
-        place with those that have none. So starts do not wait behind thousands of new jobs."""
+    def is_placed(self, key: Key) -> bool:
+        """Whether the job is known and has a place, is about to take one, or is about to leave it."""
         stored = self._stored.get(key)
-        return key[0], stored is not None and stored.placed
+        return stored is not None and stored.placed
 
     def read(self, item: Object) -> StoredJob:
         """A job to be kept. It is parsed only if it decides otherwise than the present copy.

@@ -16,7 +16,7 @@ from synergy_operator.edge.caches.objects import ObjectCache
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.managed.writer import RESOURCES, OwnerWriter
 from synergy_operator.edge.trimming import VIEW, trimmed
-from synergy_operator.edge.work_queue import WorkQueue
+from synergy_operator.edge.work_queue import FairQueue, WorkQueue
 from synergy_operator.job.managed.follow import NOT_MANAGED, follow_owner
 from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.job import JobView
@@ -55,7 +55,7 @@ class Owners:
         self._clock = clock
         self._settled_at: dict[OwnerKey, float] = {}
         self._caches: dict[str, ObjectCache[OwnerView]] = {kind: ObjectCache() for kind in kinds}
-        self._queue: WorkQueue[OwnerKey] = WorkQueue(self._follow, workers=4, group=lambda key: key[1])
+        self._queue: WorkQueue[OwnerKey] = WorkQueue(self._follow, workers=4, line=FairQueue(lambda key: key[1]))
         self.writer = OwnerWriter(client, self._caches, events, clock)
         self.reflectors = tuple(
             Reflector(

@@ -109,7 +109,7 @@ def test_an_aim_is_met_or_not_by_its_own_relation() -> None:
     slow = {**REPORT, "filter_quiet": {**FILTERING, "p99_ms": 2.0}}
     assert [aim["name"] for aim in aims(slow) if not aim["met"]] == [
         "filter_p99_ms_at_1000_names",
-        "filter_p99_of_a_bare_extender",
+        "filter_p99_of_a_bare_extender_quiet",
     ]
     busy = {**REPORT, "filter_bare_while_planning": {**FILTERING, "p99_ms": 1.0}}
     assert [aim["name"] for aim in aims(busy) if not aim["met"]] == ["filter_p99_of_a_bare_extender_while_planning"]

@@ -52,6 +52,7 @@ def test_it_decides_what_it_would_if_it_looked_at_all_jobs(steps: list[Step]) ->
         if mode != "none":
             result = _planned(state, mode, moment, known=known, signatures=signatures, reserved=reserved, tells=tells)
         more: dict[str, Any] = {"reserved": reserved, "unstarted_since": unstarted.since, "counted": ["uid-a"]}
+        more |= {"granted_since": unstarted.granted_since, "freed_at": unstarted.freed_at}
         found = decide(state, moment, result, AssumedBindings(), **more, known=places)
         anew = decide(without_rest(state), moment, result, AssumedBindings(), **more)
         assert [replace(one, job=anew.changes[at].job) for at, one in enumerate(found.changes)] == anew.changes
@@ -60,6 +61,7 @@ def test_it_decides_what_it_would_if_it_looked_at_all_jobs(steps: list[Step]) ->
         unstarted.note(state.jobs.values(), state.pods, AssumedBindings(), world.now)
         among_all.note(without_rest(state).jobs.values(), state.pods, AssumedBindings(), world.now)
         assert unstarted.since == among_all.since
+        assert (unstarted.granted_since, unstarted.freed_at) == (among_all.granted_since, among_all.freed_at)
         if writes:
             world.written(found.changes)
 

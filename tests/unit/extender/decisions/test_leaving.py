@@ -79,6 +79,13 @@ def test_a_run_whose_room_never_comes_free_gives_its_place_back() -> None:
     assert allocated(only(tired)).reason == Revocation.ROOM_NOT_FREED
 
 
+def test_a_run_whose_room_has_come_free_at_last_starts() -> None:
+    held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    long_ago = {key("j"): MID_ROUND.now - 10 * NOT_ADMITTED_SECONDS}
+    change = only(decided(cluster(NODES, [job("j", gpus=8, status=held)]), MID_ROUND, granted_since=long_ago))
+    assert (change.kind, allocated(change).admitted) == (ChangeKind.ADMIT, True)
+
+
 def test_a_grace_period_of_years_is_not_waited_for() -> None:
     """A granted job would stand still, with GPUs beside those that do not come free, until somebody looks."""
     held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
@@ -135,10 +142,10 @@ def test_pods_that_no_lease_ends_are_not_waited_for(occupant: list[JobView]) -> 
 @pytest.mark.parametrize(
     ("there", "waited", "gives_back"),
     [
-        (worker("old", node="n1"), NOT_ADMITTED_SECONDS + 1, False),
-        (worker("old", node="n1"), OVERLOOKED_SECONDS + 1, True),
+        (worker("old", node="n1", gpus=1), NOT_ADMITTED_SECONDS + 1, False),
+        (worker("old", node="n1", gpus=1), OVERLOOKED_SECONDS + 1, True),
         (
-            worker("old", node="n1", deleting_at=MID_ROUND.now - NOT_ADMITTED_SECONDS - 1),
+            worker("old", node="n1", gpus=1, deleting_at=MID_ROUND.now - NOT_ADMITTED_SECONDS - 1),
             NOT_ADMITTED_SECONDS + 1,
             True,
         ),
@@ -168,7 +175,7 @@ def test_a_checkpoint_of_those_who_leave_is_waited_for(save_seconds: float | Non
     leaving |= {"progress": {"run": 1, "saveSeconds": save_seconds}}
     coming = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
     jobs = [job("old", status=leaving), job("new", gpus=8, status=coming)]
-    state = cluster(NODES, jobs, [worker("old", node="n1")])
+    state = cluster(NODES, jobs, [worker("old", node="n1", gpus=1)])
     long_ago = {key("new"): MID_ROUND.now - 10_000}
     last = until + waits + NOT_ADMITTED_SECONDS
     for now, want in ((last - 1, []), (last + 1, [Revocation.ROOM_NOT_FREED])):

@@ -222,6 +222,37 @@ def test_namespaces_take_turns_and_each_ones_jobs_come_in_their_order() -> None:
         turns.popleft()
 
 
+@given(st.lists(st.tuples(st.sampled_from("ARPG"), st.integers(0, 5), st.integers(0, 2)), max_size=60))
+def test_a_fair_queue_has_each_key_once_and_no_group_waits_for_another_s_second(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    """Append, remove, pop, or change of Group, of one of six keys."""
+    groups = dict.fromkeys(range(6), 0)
+    line = FairQueue[int](groups.__getitem__)
+    waiting: dict[int, list[int]] = {}  # by group as it was when the key was appended, in order
+    for step, key, group in steps:
+        there = [other for other, keys in waiting.items() if key in keys]
+        if step == "G":
+            groups[key] = group
+        elif step == "A":
+            line.append(key)
+            if there != [groups[key]]:
+                for other in there:
+                    waiting[other].remove(key)
+                waiting.setdefault(groups[key], []).append(key)
+        elif step == "R" and there:
+            line.remove(key)
+            waiting[there[0]].remove(key)
+        elif step == "P" and any(waiting.values()):
+            taken = line.popleft()
+            (of,) = (other for other, keys in waiting.items() if taken in keys)
+            assert waiting[of].pop(0) == taken
+        assert len(line) == sum(map(len, waiting.values()))
+    left = {group: len(keys) for group, keys in waiting.items() if keys}
+    first = [line.popleft() for _ in range(len(left))]
+    assert {group for group, keys in waiting.items() for key in keys if key in first} == set(left)
+
+
 def test_fields_that_a_newer_version_has_written_are_left_unread() -> None:
     read = _job(status={"mood": "good", "progress": {"run": 1, "steps": 5, "epochsLeft": 3}})
     assert read.status.progress is not None

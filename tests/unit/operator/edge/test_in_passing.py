@@ -13,7 +13,7 @@ from support.waiting import eventually
 from synergy_api.amounts import DIMENSIONS
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_operator.edge.passes import Passes
-from synergy_operator.edge.work_queue import WorkQueue
+from synergy_operator.edge.work_queue import FairQueue, WorkQueue
 from synergy_operator.views.cluster import ClusterView, read_cluster
 
 _STEPS = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(("add", "pass", "rest"))), max_size=60)
@@ -142,7 +142,7 @@ def _queue() -> tuple[WorkQueue[tuple[str, str]], list[tuple[str, str]]]:
         worked.append(key)
         return None
 
-    return WorkQueue(work, workers=1, group=lambda key: key[0]), worked
+    return WorkQueue(work, workers=1, line=FairQueue(lambda key: key[0])), worked
 
 
 async def _until(holds: Callable[[], bool]) -> None:

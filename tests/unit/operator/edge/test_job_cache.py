@@ -13,8 +13,8 @@ from support.operator.world import World
 from synergy_api.names import ANNOTATION_MAY_START, ANNOTATION_OFFER, LABEL_HUB
 from synergy_api.resources.training_job import FINISHED
 from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.controller import turns
 from synergy_operator.edge.trimming import VIEW
-from synergy_operator.edge.work_queue import FairQueue
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.views.job import MOST_OBJECT_BYTES, read_job
 from synergy_operator.views.observed import Observed
@@ -216,15 +216,26 @@ def test_a_job_that_another_controller_manages_is_not_kept() -> None:
 
 
 def test_starts_do_not_wait_behind_thousands_of_new_jobs() -> None:
+    """The places come while the jobs wait already, and those of one namespace cost another no turn."""
     cache = JobCache()
-    turns = FairQueue(cache.turns_with)
-    for name in ("new-0", "new-1", "new-2"):
+    line = turns(cache)
+    for name in ("new-0", "a", "new-1", "b", "new-2"):
         cache.keep(_stored(name=name, uid=name))
-        turns.append(("team", name))
-    for state in ("Released", "Granted", "Revoked"):
-        cache.keep(_stored(name=state, uid=state, status={"allocation": {"run": 1, "state": state}}))
-        turns.append(("team", state))
-    turns.append(("team", "gone"))
-    assert [turns.popleft()[1] for _ in range(len(turns))] == [
-        "new-0", "Granted", "new-1", "Revoked", "new-2", "Released", "gone",
+        line.append(("team", name))
+    for name in ("x", "y"):
+        cache.keep(_stored(name=name, uid=name, namespace="other"))
+        line.append(("other", name))
+    for name, state in (("a", "Granted"), ("b", "Revoked"), ("new-2", "Released")):
+        allocation = {"run": 1, "state": state}
+        cache.keep(_stored(name=name, uid=name, resourceVersion="8", status={"allocation": allocation}))
+        line.append(("team", name))
+    assert [line.popleft() for _ in range(len(line))] == [
+        ("team", "new-0"), ("other", "x"), ("team", "a"), ("other", "y"), ("team", "new-1"), ("team", "b"),
+        ("team", "new-2"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", [None, "Granted", ["Granted"], {"state": 1}])
+def test_an_allocation_that_is_none_holds_no_place(odd: object) -> None:
+    stored = store_job({**_item(), "status": {"phase": "Queued", "allocation": odd, "profile": odd}})
+    assert (stored.placed, stored.fingerprint) == (False, "")

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import ssl
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -48,15 +49,19 @@ class Caller:
         own = product.client_certificate
         files = (str(file) for file in (product.authority.certificate, own.certificate, own.key))
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
+        self._pipe, self._theirs = context.Pipe()
         host, _, port = address.rpartition(":")
         server = Server(host, int(port), *files)
-        self._process = context.Process(target=_call, args=(theirs, server, body, every_s), daemon=True)
+        self._process = context.Process(target=_call, args=(self._theirs, server, body, every_s), daemon=True)
 
     async def ready(self) -> None:
         """Start the process and wait until it is connected."""
         self._process.start()
-        await asyncio.to_thread(self._pipe.recv)
+        self._theirs.close()  # else the end of the process would not end the pipe
+        try:
+            await asyncio.to_thread(self._pipe.recv)
+        except EOFError as error:
+            raise click.ClickException("the process that calls filter did not connect") from error
 
     async def calls(self, count: int) -> list[float]:
         """Seconds of so many calls, once it is ready."""
@@ -68,11 +73,15 @@ class Caller:
 
     def stop(self) -> None:
         """No further calls."""
-        self._pipe.send(None)
+        with suppress(BrokenPipeError):  # it ended before, and the task of `start` says why
+            self._pipe.send(None)
 
     async def _called(self, count: int | None) -> list[float]:
         self._pipe.send(count)
-        found = await asyncio.to_thread(self._pipe.recv)
+        try:
+            found = await asyncio.to_thread(self._pipe.recv)
+        except EOFError as error:
+            raise click.ClickException("the process that calls filter died") from error
         self._process.join()
         if isinstance(found, str):
             raise click.ClickException(found)

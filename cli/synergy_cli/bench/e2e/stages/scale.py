@@ -20,7 +20,7 @@ ROUNDS = "kube_synergy_rounds"
 LATE_ROUNDS = "kube_synergy_late_rounds"
 STATUS_WRITES = "kube_synergy_status_writes"
 _STARTS = 10
-"""So many jobs, and as many bare pods, start one after the other: of fewer no percentile says anything."""
+"""So many jobs, and as many bare pods, start one after the other."""
 _ROUNDS = 3
 _BEFORE_SECONDS = 0.5
 _SECONDS_EACH = 0.5
