@@ -98,7 +98,7 @@ def decide(
         since = waits_since(
             draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before, freed_at=freed_at
         )
-        give_back(draft, moment, since)
+        give_back(draft, moment, since, order)
     _tell(drafts, moment, result, state, counted=counted, estimates=estimates)
     found = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
     shares = GPUShares(state)

@@ -24,10 +24,13 @@ there that were deleted had to be gone by the end of their grace periods. While 
 there, and others get the room that they wait for, it waits for 15 minutes at most."""
 
 
-def give_back(draft: Draft, moment: Moment, waits_since: float) -> None:
-    """A granted run gives its place back if its room could have been free since then, and was not given to it now."""
+def give_back(draft: Draft, moment: Moment, waits_since: float, order: ByOrder) -> None:
+    """A granted run gives its place back if its room could have been free since then, and was not given to it now.
+    Where jobs start one after the other, it waits for its turn: those before it give their places back in time."""
     allocation = draft.granted
-    if allocation is not None and moment.now - waits_since > NOT_ADMITTED_SECONDS:
+    if allocation is None or order.another_starts(allocation):
+        return
+    if moment.now - waits_since > NOT_ADMITTED_SECONDS:
         draft.put(ChangeKind.LEAVE, places.revoke(allocation, moment.now, Revocation.ROOM_NOT_FREED))
 
 

@@ -64,6 +64,10 @@ class ByOrder:
         self._pinned.take(job.key, allocation)
         self._starting.update(share.node for share in allocation.workers if share.node in self._nodes)
 
+    def another_starts(self, allocation: Allocation) -> bool:
+        """Whether it has to wait for the pods of another job on one of its nodes."""
+        return any(share.node in self._starting for share in allocation.workers)
+
     def _under_way(self, granted: Mapping[Key, Allocation | None]) -> set[str]:
         """Nodes to which pods of an admitted run still have to come."""
         found = set()

@@ -24,9 +24,10 @@ from synergy_extender.cluster.views import JobView, PodView
 from synergy_extender.colocation.devices import devices_of, shares_of
 from synergy_extender.colocation.order import in_the_way, occupancy
 from synergy_extender.colocation.partners import MOST_CORRECTIONS, Coming, coming, movers, shared_gpu
-from synergy_extender.decisions.changes import Draft
+from synergy_extender.decisions.changes import ChangeKind, Draft
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
+from synergy_extender.decisions.protocol import NOT_ADMITTED_SECONDS
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.requests import held
@@ -207,6 +208,24 @@ def test_only_one_starts_in_a_pass() -> None:
     jobs = [holds(name, *partner, admitted=False) for name, *partner in ("ab", "ba", "cd", "dc")]
     made = decide(shared_cluster(jobs), MOMENT, None, AssumedBindings())
     assert [one.job.key.name for one in made.changes if one.allocation and one.allocation.admitted] == ["a"]
+
+
+def test_those_who_wait_for_their_turn_do_not_give_their_places_back() -> None:
+    """Their room came free late, and they start one after the other."""
+    long_ago = {key(name): NOW - 10 * NOT_ADMITTED_SECONDS for name in "abcd"}
+    names = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")]
+
+    def kinds(pods: Iterable[PodView], *admitted: str) -> dict[str, ChangeKind]:
+        jobs = [holds(name, partner, admitted=name in admitted) for name, partner in names]
+        made = decide(shared_cluster(jobs, pods), MOMENT, None, AssumedBindings(), granted_since=long_ago)
+        return {one.job.key.name: one.kind for one in made.changes if one.kind != ChangeKind.STAY}
+
+    assert kinds([]) == {"a": ChangeKind.ADMIT}
+    assert kinds([], "a") == {}
+    assert kinds([pod("a")], "a") == {"b": ChangeKind.ADMIT}
+    assert kinds([pod("a"), pod("b")], "a", "b") == {"c": ChangeKind.ADMIT}
+    blocked = kinds([foreign("x", node="n1", gpus=1)])
+    assert blocked == dict.fromkeys("abcd", ChangeKind.LEAVE), "nobody starts, so nobody's turn comes"
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,27 @@ def test_while_others_get_their_room_the_operator_may_be_slow_to_end_runs(
     for freed_at, gives in ((MID_ROUND.now - 1, gives_back), (-math.inf, True)):
         made = decided(cluster(NODES, jobs, [there]), MID_ROUND, granted_since=long_ago, freed_at=freed_at)
         told = [allocated(change).reason for change in made.changes if change.job.key == key("new")]
-        assert [reason for reason in told if reason] == ([Revocation.ROOM_NOT_FREED] if gives else [])
+        assert told == ([Revocation.ROOM_NOT_FREED] if gives else [])
+
+
+@pytest.mark.parametrize("mode", ["round", "fill"])
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_a_run_that_follows_an_ended_one_begins_to_wait_anew(node: str, mode: Mode) -> None:
+    held = {"allocation": allocation(share("n1", gpus=8), admitted=False), "service": {"run": 1, "endedRun": 1}}
+    state = cluster(NODES, [job("j", gpus=8, status=held)], [foreign("x", node="n1", gpus=1)])
+    long_ago = {key("j"): MID_ROUND.now - 10 * NOT_ADMITTED_SECONDS}
+    made = decided(state, MID_ROUND, plan(place("j", (node, 8, 1000))), mode, granted_since=long_ago)
+    change = only(made)
+    assert (change.kind, allocated(change).state, allocated(change).run) == (ChangeKind.ENTER, "Granted", 2)
+
+
+@pytest.mark.parametrize("mode", ["round", "fill"])
+def test_a_plan_that_keeps_a_run_does_not_keep_it_waiting_for_ever(mode: Mode) -> None:
+    held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    state = cluster(NODES, [job("j", gpus=8, status=held)], [foreign("x", node="n1", gpus=1)])
+    long_ago = {key("j"): MID_ROUND.now - 10 * NOT_ADMITTED_SECONDS}
+    change = only(decided(state, MID_ROUND, plan(place("j", ("n1", 8, 1000))), mode, granted_since=long_ago))
+    assert (change.kind, allocated(change).reason) == (ChangeKind.LEAVE, Revocation.ROOM_NOT_FREED)
 
 
 @pytest.mark.parametrize(("save_seconds", "waits"), [(None, 30.0), (10.0, 30.0), (150.0, 270.0), (9000.0, 570.0)])
@@ -181,7 +201,7 @@ def test_a_checkpoint_of_those_who_leave_is_waited_for(save_seconds: float | Non
     for now, want in ((last - 1, []), (last + 1, [Revocation.ROOM_NOT_FREED])):
         made = decided(state, Moment(now, ROUNDS, ROUNDS.at(now)), granted_since=long_ago)
         told = [allocated(change).reason for change in made.changes if change.job.key == key("new")]
-        assert [reason for reason in told if reason] == want
+        assert told == want
 
 
 def test_an_admitted_run_without_a_bound_pod_is_revoked_and_says_why() -> None:

@@ -54,6 +54,28 @@ async def test_a_key_that_waits_in_passing_comes_to_the_others_once_it_is_added(
     await _stop(task)
 
 
+@pytest.mark.parametrize("in_passing", [False, True])
+async def test_a_key_that_waits_moves_to_the_line_where_it_belongs_once_it_is_added_again(in_passing: bool) -> None:
+    worked: list[str] = []
+    urgent: set[str] = set()
+
+    async def work(key: str) -> float | None:
+        worked.append(key)
+        return None
+
+    queue = WorkQueue(work, workers=1, line=FairQueue(urgent.__contains__))
+    for name in "abcd":
+        queue.add(name)
+    (queue.add_in_passing if in_passing else queue.add)("e")
+    urgent.add("e")
+    queue.add("e")
+    assert queue.length == 5
+    task = asyncio.create_task(queue.run())
+    await _until(lambda: len(worked) == 5)
+    assert worked == ["a", "e", "b", "c", "d"]
+    await _stop(task)
+
+
 @given(_STEPS, st.integers(1, 3))
 def test_each_key_is_worked_on_after_it_was_added_last_and_nothing_is_left(
     steps: list[tuple[str, str]], workers: int

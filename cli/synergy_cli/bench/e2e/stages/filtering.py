@@ -60,7 +60,7 @@ class Caller:
         self._theirs.close()  # else the end of the process would not end the pipe
         try:
             await asyncio.to_thread(self._pipe.recv)
-        except EOFError as error:
+        except (EOFError, ConnectionError) as error:
             raise click.ClickException("the process that calls filter did not connect") from error
 
     async def calls(self, count: int) -> list[float]:
@@ -73,14 +73,14 @@ class Caller:
 
     def stop(self) -> None:
         """No further calls."""
-        with suppress(BrokenPipeError):  # it ended before, and the task of `start` says why
+        with suppress(ConnectionError):  # it ended before, and the task of `start` says why
             self._pipe.send(None)
 
     async def _called(self, count: int | None) -> list[float]:
-        self._pipe.send(count)
         try:
+            self._pipe.send(count)
             found = await asyncio.to_thread(self._pipe.recv)
-        except EOFError as error:
+        except (EOFError, ConnectionError) as error:
             raise click.ClickException("the process that calls filter died") from error
         self._process.join()
         if isinstance(found, str):

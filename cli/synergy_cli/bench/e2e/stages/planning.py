@@ -4,6 +4,8 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+import click
+
 from synergy_cli.bench.e2e.percentiles import counter, histogram
 from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.product import Product, Replica
@@ -12,7 +14,7 @@ from synergy_cli.bench.e2e.stages.scale import PLAN_SECONDS, ROUNDS
 from synergy_extender.rounds import Rounds
 
 _ROUNDS = 5
-"""In one round a hundred calls find room, of which the slowest would be the 99th percentile."""
+"""In one round a hundred calls find room: too few for a 99th percentile."""
 _BEFORE_SECONDS = 0.1
 _WINDOW_SECONDS = 1.0
 """For the plan of a round and most of its writing. Nothing else is asked meanwhile: a look at the metrics would take
@@ -48,12 +50,16 @@ async def filter_while_planning(
 
 
 async def _through_a_round(extender: Replica, callers: list[Caller], rounds: Rounds) -> list[list[float]]:
-    """Seconds of the calls of each, from shortly before the next round is planned."""
-    before = counter(await extender.metrics(), ROUNDS)
+    """Seconds of the calls of each, from shortly before the next round is planned. Raises ClickException if the callers
+    are not ready in time, or no round is planned."""
     planned_at = rounds.plan_time(rounds.due(time.time() + _CONNECT_SECONDS) + 1)
     await asyncio.sleep(planned_at - time.time() - _CONNECT_SECONDS)
     await asyncio.gather(*(caller.ready() for caller in callers))
-    await asyncio.sleep(planned_at - time.time() - _BEFORE_SECONDS)
+    before = counter(await extender.metrics(), ROUNDS)
+    spare_s = planned_at - time.time() - _BEFORE_SECONDS
+    if spare_s < 0:
+        raise click.ClickException(f"the clients of filter took more than {_CONNECT_SECONDS:.0f} s to connect")
+    await asyncio.sleep(spare_s)
     calls = [caller.start() for caller in callers]
     await asyncio.sleep(_BEFORE_SECONDS + _WINDOW_SECONDS)
     for caller in callers:
