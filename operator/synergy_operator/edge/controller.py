@@ -183,8 +183,7 @@ class Controller:
     async def _reconcile(self, key: Key) -> float | None:
         job = self._jobs.get(key)
         if job is None:
-            self._last_actions.pop(key, None)
-            self._waiting_turns.forget(key)
+            self._forget(key)  # also what its pods and the last writes have left since it has been deleted
             return None
         owner = self._owners.of(job)
         observed = Observed(
@@ -239,9 +238,16 @@ class Controller:
 
     def _job_gone(self, key: Key, uid: str) -> None:
         self._jobs.drop(key, uid)
+        self._forget(key)
+        self._queue.add(key)
+
+    def _forget(self, key: Key) -> None:
+        """Nothing is kept of a job that is gone: thousands come and go each day."""
+        self._last_actions.pop(key, None)
+        self._waiting_turns.forget(key)
         self._refusals.forget(key)
         self._pod_events.forget(key)
-        self._queue.add(key)
+        self._executor.forget(key)
 
     def _on_owned(self, cache: OwnedCache[Any]) -> Callable[[Change], None]:
         def on_change(change: Change) -> None:

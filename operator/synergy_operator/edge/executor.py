@@ -134,6 +134,10 @@ class Executor:
                     self._refused.record(job, action, result)
                     raise result
 
+    def forget(self, key: Key) -> None:
+        """The job no longer exists."""
+        self._reported_refused.pop(key, None)
+
     async def _post_event(self, job: JobView, action: PostEvent) -> None:
         subject = Subject(TRAINING_JOBS, job.name, job.uid, job.namespace)
         post = partial(
