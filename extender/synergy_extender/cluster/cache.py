@@ -201,6 +201,11 @@ class ClusterCache:
         """Takes a TrainingJob that the API server answered with (`JobIndex.observe`)."""
         return self._jobs.observe
 
+    @property
+    def vanished(self) -> Callable[[JobView], None]:
+        """Takes a job that the API server does not have any more (`JobIndex.vanished`)."""
+        return self._jobs.vanished
+
     async def refresh_jobs(self) -> None:
         """Read the TrainingJobs now, past a watch that may be behind: those that have changed since it told of them."""
         behind = []

@@ -19,6 +19,8 @@ REFUSAL_SECONDS: Final = 5.0
 """A refused token is not reviewed again for so long. That bounds what a client that keeps trying costs the API server,
 and how long a client that has just been let in waits."""
 CACHE_MOST: Final = 20_000
+FORGOTTEN_SECONDS: Final = 3600.0
+"""An accepted token that nobody has used for so long is one of a pod that is gone, or the kubelet has another one."""
 _POD_NAME = "authentication.kubernetes.io/pod-name"
 _POD_UID = "authentication.kubernetes.io/pod-uid"
 _SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -53,7 +55,8 @@ class _Answer(Generic[T]):
 
 class _Answers(Generic[T]):
     """Answers by a question's hash: a yes for `CACHE_SECONDS`, a no for `REFUSAL_SECONDS`. Of each there are no more
-    than `CACHE_MOST`, the oldest goes first: made-up tokens displace no accepted one."""
+    than `CACHE_MOST`, the oldest goes first: made-up tokens displace no accepted one. What is too old by
+    `FORGOTTEN_SECONDS` goes too."""
 
     def __init__(self) -> None:
         self._yes: dict[bytes, _Answer[T]] = {}
@@ -65,7 +68,7 @@ class _Answers(Generic[T]):
         return next((answer for answer in kept if answer is not None and answer.until > now), None)
 
     def accepted(self, key: bytes) -> bool:
-        """Whether the newest answer was a yes, however old it is."""
+        """Whether the newest answer was a yes, though it may be too old."""
         return key in self._yes
 
     def keep(self, key: bytes, value: T | None, asked_at: float) -> _Answer[T]:
@@ -73,8 +76,11 @@ class _Answers(Generic[T]):
         store, seconds = (self._no, REFUSAL_SECONDS) if value is None else (self._yes, CACHE_SECONDS)
         self._yes.pop(key, None)
         self._no.pop(key, None)
-        while len(store) >= CACHE_MOST:
-            del store[next(iter(store))]
+        while store:
+            oldest = next(iter(store))
+            if len(store) < CACHE_MOST and store[oldest].until > asked_at - FORGOTTEN_SECONDS:
+                break
+            del store[oldest]
         store[key] = _Answer(value, asked_at + seconds)
         return store[key]
 

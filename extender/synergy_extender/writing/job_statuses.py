@@ -31,7 +31,13 @@ class JobStatuses:
         self._estimates = WriteBudget(ESTIMATES_PER_SECOND)
         self.unwritten = Unwritten(time.monotonic)
         writer = StatusWriter(
-            client, lead=lead, observe=cache.observe, metrics=metrics, unwritten=self.unwritten, clock=clock
+            client,
+            lead=lead,
+            observe=cache.observe,
+            vanished=cache.vanished,
+            metrics=metrics,
+            unwritten=self.unwritten,
+            clock=clock,
         )
         self._backlog = Backlog(writer.write, lambda: cache.arrivals)
         self._repair = ProgressRepair(ProgressWriter(client, cache.observe), metrics, lambda: lead.leading)

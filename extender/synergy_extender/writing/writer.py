@@ -57,8 +57,8 @@ class _Outcome(Enum):
 class StatusWriter:
     """Server-side applies of the plan's part of the status, guarded by the resource version.
 
-    `observe` gets each object as it is after a write; `unwritten` keeps the jobs whose writes were refused. `clock`
-    gives Unix time.
+    `observe` gets each object as it is after a write, `vanished` each job that is there no more; `unwritten` keeps the
+    jobs whose writes were refused. `clock` gives Unix time.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class StatusWriter:
         *,
         lead: Lead,
         observe: Observe,
+        vanished: Callable[[JobView], None],
         metrics: Metrics,
         unwritten: Unwritten,
         clock: Callable[[], float],
@@ -74,6 +75,7 @@ class StatusWriter:
         self._client = client
         self._lead = lead
         self._observe = observe
+        self._vanished = vanished
         self._metrics = metrics
         self._unwritten = unwritten
         self._clock = clock
@@ -143,7 +145,7 @@ class StatusWriter:
             try:
                 answer = await self._apply(job, change)
             except (Conflict, NotFound):
-                job = await self._fresh(job.key)
+                job = await self._fresh(job)
                 continue
             except ApiError as error:
                 if not tries_left or not await self._waited(error):
@@ -200,10 +202,11 @@ class StatusWriter:
         same_part = (job.status.allocation, job.status.marks) == (base.status.allocation, base.status.marks)
         return job.uid == base.uid and same_part and stance(job, now) == stance(base, now)
 
-    async def _fresh(self, key: Key) -> JobView | None:
+    async def _fresh(self, job: JobView) -> JobView | None:
         try:
-            item = await self._client.get(TRAINING_JOBS, key.name, key.namespace)
+            item = await self._client.get(TRAINING_JOBS, job.key.name, job.key.namespace)
         except NotFound:
+            self._vanished(job)
             return None
         self._observe(item)
         try:

@@ -32,6 +32,7 @@ class Desk:
 
     def __init__(self, operator: Operator) -> None:
         self.seen: list[Any] = []
+        self.vanished: list[str] = []
         self.lead = Leads()
         self.unwritten = Unwritten(time.monotonic)
         self.metrics = Metrics()
@@ -39,6 +40,7 @@ class Desk:
             operator.kube,
             lead=self.lead,
             observe=self.see,
+            vanished=lambda job: self.vanished.append(job.key.name),
             metrics=self.metrics,
             unwritten=self.unwritten,
             clock=time.time,
@@ -101,6 +103,7 @@ async def test_a_change_for_a_job_that_stands_otherwise_by_now_is_dropped(operat
     dropped = await desk.writer.write([change(job) for job in before.values()])
     assert sorted(key.name for key in dropped) == sorted(before)
     assert (desk.count("dropped"), desk.count("written")) == (4, 0)
+    assert desk.vanished == ["gone"], "another one has the name of the replaced job"
     assert (await operator.job("granted"))["status"]["allocation"]["state"] == "Granted"
     assert "allocation" not in (await operator.job("replaced"))["status"]
 

@@ -61,6 +61,13 @@ class JobIndex:
         elif self.views.pop(key, None) is not None:
             self._on_change()
 
+    def vanished(self, job: JobView) -> None:
+        """The API server does not have this job any more. The watch tells so too, unless only an answer has ever shown
+        the job: nothing would release what it holds."""
+        known = self.views.get(job.key)
+        if known is not None and known.uid == job.uid:
+            self._is_gone(job.key, known)
+
     def _take(self, view: JobView, *, decided: bool = False) -> None:
         known = self.views.get(view.key)
         if view.uid in self._gone:

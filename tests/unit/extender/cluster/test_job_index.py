@@ -38,3 +38,18 @@ def test_an_older_answer_changes_nothing() -> None:
     jobs.observe(version(4, phase="Queued"))
     assert jobs.views[key("j")].status.phase == "Running"
     assert jobs.arrivals == 0
+
+
+def test_a_job_that_only_an_answer_has_shown_goes_when_the_api_server_has_it_no_more() -> None:
+    """The watch that begins after its end never tells of it, and it would hold its GPUs for ever."""
+    woken: list[int] = []
+    jobs = JobIndex(lambda: woken.append(1))
+    jobs.observe(version(1))
+    first = jobs.views[key("j")]
+    jobs.vanished(first)
+    assert (jobs.views, len(woken)) == ({}, 2)
+    jobs.observe(version(2))
+    assert jobs.views == {}, "a late answer does not bring it back"
+    jobs.observe(job_object("j", uid="another"))
+    jobs.vanished(first)
+    assert jobs.views[key("j")].uid == "another"

@@ -104,6 +104,27 @@ async def test_made_up_tokens_neither_fill_the_memory_nor_displace_who_was_let_i
     assert judge.asked == asked + 1, "older ones are forgotten"
 
 
+async def test_tokens_of_pods_that_are_gone_are_forgotten_and_those_in_use_are_not(
+    judge: Judge, reviewer: Reviewer
+) -> None:
+    judge.good |= {"gone", "stays", "new"}
+    for name in ("gone", "stays"):
+        await reviewer.identify(name, AUDIENCE)
+    judge.now += tokens.FORGOTTEN_SECONDS
+    await reviewer.identify("stays", AUDIENCE)
+    judge.now += CACHE_SECONDS
+    await reviewer.identify("new", AUDIENCE)
+    strangers: list[str] = []
+    for name in ("gone", "stays"):
+
+        def admit(name: str = name) -> tokens.Turn:
+            strangers.append(name)
+            return tokens.Turn()
+
+        await reviewer.identify(name, AUDIENCE, admit=admit)
+    assert strangers == ["gone"]
+
+
 async def test_who_may_not_read_jobs_is_asked_about_once_in_a_while_only(judge: Judge, reviewer: Reviewer) -> None:
     assert [await reviewer.may_read_jobs(SOMEBODY) for _ in range(10)] == [False] * 10
     assert judge.asked == 1
