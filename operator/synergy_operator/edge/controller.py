@@ -27,7 +27,7 @@ from synergy_kube.resources import (
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
 from synergy_operator.edge.caches.dependents import Dependents
-from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.edge.caches.jobs import JobCache, turns
 from synergy_operator.edge.caches.members import MemberPhases, members_of
 from synergy_operator.edge.caches.objects import Owned, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
@@ -44,7 +44,7 @@ from synergy_operator.edge.metrics import Metrics
 from synergy_operator.edge.passes import Passes
 from synergy_operator.edge.trimming import VIEW, node_facts, trim_node, trim_slice, trimmed
 from synergy_operator.edge.waiting_turns import WaitingTurns
-from synergy_operator.edge.work_queue import FairQueue, WorkQueue
+from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.job.waiting import wants_to_tell
@@ -67,12 +67,6 @@ WRITTEN: Final = {
     THROUGHPUT_PROFILES: schema_of("ThroughputProfile", "spec", "status"),
 }
 """The parts of custom resources that the operator writes."""
-
-
-def turns(jobs: JobCache) -> FairQueue[Key]:
-    """The order of reconciles: namespaces take turns, and in each the jobs that have a place with those that have none.
-    So starts do not wait behind thousands of new jobs."""
-    return FairQueue(lambda key: key[0], lambda: FairQueue(jobs.is_placed))
 
 
 class Controller:

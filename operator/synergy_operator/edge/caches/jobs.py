@@ -9,6 +9,7 @@ from typing import Any, Final
 from synergy_api.parts.relations.clusters import managed_elsewhere
 from synergy_operator.edge.caches.objects import ObjectCache
 from synergy_operator.edge.trimming import VIEW, kept_metadata
+from synergy_operator.edge.work_queue import FairQueue
 from synergy_operator.views.job import JobView
 from synergy_operator.views.metadata import Key, Object
 from synergy_operator.views.stored_job import StoredJob, store_job
@@ -137,3 +138,9 @@ class JobCache:
                 del self._unfinished[old]
         if after is not None and new is not None:
             self._unfinished.setdefault(new, {})[after.key] = None
+
+
+def turns(jobs: JobCache) -> FairQueue[Key]:
+    """The order of reconciles: namespaces take turns, and in each the jobs that have a place with those that have none.
+    So starts do not wait behind thousands of new jobs."""
+    return FairQueue(lambda key: key[0], lambda: FairQueue(jobs.is_placed))

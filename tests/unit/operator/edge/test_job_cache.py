@@ -12,8 +12,7 @@ from support.operator.objects import START, job_manifest
 from support.operator.world import World
 from synergy_api.names import ANNOTATION_MAY_START, ANNOTATION_OFFER, LABEL_HUB
 from synergy_api.resources.training_job import FINISHED
-from synergy_operator.edge.caches.jobs import JobCache
-from synergy_operator.edge.controller import turns
+from synergy_operator.edge.caches.jobs import JobCache, turns
 from synergy_operator.edge.trimming import VIEW
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.views.job import MOST_OBJECT_BYTES, read_job
