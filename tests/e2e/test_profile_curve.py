@@ -65,6 +65,7 @@ def true_speed(cpu_millis: int) -> float:
     return min(1000 / DEVICE_MS, cpu_millis / CPU_MS)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_the_curve_is_within_ten_per_cent_at_every_point_with_half_the_points(
     kube: KubeClient, namespace: str, pools: None, policy: Callable[..., Awaitable[None]]

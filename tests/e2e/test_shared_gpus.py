@@ -266,6 +266,7 @@ def crashing() -> Json:
     return {"sharing": sharing, "template": template}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_who_is_taken_down_by_its_partner_goes_on_and_a_pair_that_does_worse_than_predicted_is_parted(
     offer: Offer, devcluster: synergy_devcluster.Cluster, kube: KubeClient, namespace: str
