@@ -75,7 +75,7 @@ def waits_since(
 
 
 def _is_to_be_ended(pod: PodView, state: ClusterState) -> bool:
-    """The pod is one of a run that has ended or is revoked, and nobody has deleted it yet."""
+    """Whether the pod's run has ended or is revoked, and the operator has not deleted the pod yet."""
     if pod.member is None or pod.leaves_by is not None:
         return False
     job = state.jobs.get(pod.member.job)

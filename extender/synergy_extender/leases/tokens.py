@@ -20,7 +20,7 @@ REFUSAL_SECONDS: Final = 5.0
 and how long a client that has just been let in waits."""
 CACHE_MOST: Final = 20_000
 FORGOTTEN_SECONDS: Final = 3600.0
-"""An accepted token that nobody has used for so long is one of a pod that is gone, or the kubelet has another one."""
+"""After so long without use an accepted token is forgotten: its pod is gone, or the kubelet gave it another one."""
 _POD_NAME = "authentication.kubernetes.io/pod-name"
 _POD_UID = "authentication.kubernetes.io/pod-uid"
 _SERVICE_ACCOUNT = "system:serviceaccount:"

@@ -176,11 +176,9 @@ class _Run:
         self._tell(str(in_round))
         _, pod = next(iter(seen.pods.items))
         body = await filter_body(self._kube, seen.namespace, pod, _NAMES)
-        caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
-        await caller.ready()
-        quiet = summary(await caller.calls(_CALLS), _NAMES)
+        quiet = await self._quiet_filter(extender.address, body)
         async with self._product.bare_extender("bare-extender-filter") as address:
-            bare = await self._bare_filter(address, body)
+            bare = await self._quiet_filter(address, body)
             self._tell(f"filter, quiet: {quiet}, of a bare extender: {bare}")
             planning = await filter_while_planning(
                 self._product, extender, address, body, rounds, names=_NAMES, every_s=_EVERY_SECONDS
@@ -201,8 +199,8 @@ class _Run:
             "hand_over": [asdict(item) for item in hand_overs],
         }
 
-    async def _bare_filter(self, address: str, body: bytes) -> Filtering:
-        """The same calls to the reference, which does nothing else."""
+    async def _quiet_filter(self, address: str, body: bytes) -> Filtering:
+        """Calls while nothing else happens."""
         caller = Caller(self._product, address, body, every_s=_EVERY_SECONDS)
         await caller.ready()
         return summary(await caller.calls(_CALLS), _NAMES)
