@@ -39,7 +39,7 @@ class _Commands(LazyGroup):
         "top": LazyCommand("synergy_cli.live.cluster.top", "top_command", "cli"),
         "usage": LazyCommand("synergy_cli.live.cluster.top", "usage_command", "cli"),
         "when": LazyCommand("synergy_cli.live.jobs.when", "when_command", "cli"),
-        "why": LazyCommand("synergy_cli.live.jobs.queue", "why_command", "cli"),
+        "why": LazyCommand("synergy_cli.live.jobs.why", "why_command", "cli"),
         "trace": LazyCommand("synergy_cli.simulation.trace", "trace_command", "sim"),
     }
 

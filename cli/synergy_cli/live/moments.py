@@ -1,9 +1,11 @@
 """Times on the command line of live commands."""
 
 import re
+import time
 from datetime import UTC, datetime
 
 from synergy_cli.errors import BadInputError
+from synergy_view.words import ahead
 
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
@@ -19,3 +21,8 @@ def seconds_of(option: str, text: str) -> float:
 def moment(at_s: float) -> str:
     """A time in seconds since the epoch, on the user's clock."""
     return datetime.fromtimestamp(at_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def start_text(at_s: float | None) -> str:
+    """How far ahead a start lies, "-" if nobody knows."""
+    return "-" if at_s is None else ahead(at_s - time.time())
