@@ -33,7 +33,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: worker-clusters help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites programs prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-page integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: worker-clusters job-long help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites programs prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-page integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long installs check-and-docs side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -240,8 +240,17 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
 	touch $@
 
-test: check docs prerequisites prometheus postgres chromium torch integrations newer-torch ## everything; from nothing on a new machine
+test: setup ## everything; from nothing on a new machine
+	$(MAKE) --jobs=2 --output-sync=line installs check-and-docs
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
+
+# the network's part and the processor's part of what comes before the tests, at the same time
+check-and-docs:
+	$(MAKE) --jobs=1 check docs
+
+# one after the other: Debian's packages have one lock
+installs:
+	$(MAKE) --jobs=1 prerequisites prometheus postgres chromium torch integrations newer-torch programs
 
 # a storm of one tenant's requests, which measures what others feel of it
 storm: setup prerequisites
@@ -262,7 +271,11 @@ e2e-long: setup prerequisites
 demo-kind-test: setup prerequisites
 	$(MAKE) test-kind LONG=1
 
-test-long: properties storm recorder worker-clusters chaos chaos-outage fidelity shared-day e2e-long test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+# the other kinds of sharded states, of which each change sees one in each test
+job-long: setup newer-torch
+	$(BIN)/pytest tests/integration/job -m long
+
+test-long: properties job-long storm recorder worker-clusters chaos chaos-outage fidelity shared-day e2e-long test-kind demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes, and the longest comes first; output comes suite by
 # suite. The end-to-end tests, which measure jobs, have the machine to themselves

@@ -331,7 +331,7 @@ async def test_every_command_answers_an_admin_and_a_user(
             if person == "admin" or name in AS_USER:
                 command = f"kubectl synergy {' '.join(words)}"
                 recorded.record(name if person == "admin" else f"{name}.user", command, output, names)
-            if name in DATA:
+            if name in DATA and person == "admin":
                 found = [(await say(kubeconfig, *words, "-o", form, code=done.returncode, folder=folder)).stdout
                          for form in ("json", "yaml")]  # fmt: skip
                 assert _shape(json.loads(found[0])) == _shape(yaml.safe_load(found[1])), name

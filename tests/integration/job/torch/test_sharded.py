@@ -105,7 +105,7 @@ def stays(server: LeaseServer) -> None:
     server.answer = lambda report: go_on()
 
 
-@pytest.mark.parametrize("kind", ["fsdp", "tensor"])
+@pytest.mark.parametrize("kind", ["fsdp", pytest.param("tensor", marks=pytest.mark.long)])
 def test_a_job_of_two_ranks_that_is_preempted_and_killed_is_the_one_that_was_left_alone(
     gang: Gang, lease_server: LeaseServer, kind: str
 ) -> None:
@@ -144,7 +144,7 @@ def test_a_job_of_two_ranks_that_is_preempted_and_killed_is_the_one_that_was_lef
     assert len(gang.saves) == 2, "the newest save and the one before it"
 
 
-@pytest.mark.parametrize("kind", ["fsdp", "tensor"])
+@pytest.mark.parametrize("kind", [pytest.param("fsdp", marks=pytest.mark.long), "tensor"])
 def test_other_numbers_of_ranks_take_the_same_state_over(gang: Gang, lease_server: LeaseServer, kind: str) -> None:
     def preempted(ranks: int, run: int, step: int) -> str:
         leaves_after(lease_server, step)
