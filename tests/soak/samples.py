@@ -25,7 +25,7 @@ class Sample:
 
 @dataclass
 class Samples:
-    """By process name. `programs` gives the product's processes."""
+    """By process name. `programs` gives the product's processes; an extender's forecast stands apart."""
 
     cluster: Cluster
     programs: Callable[[], list[Program]]
@@ -42,7 +42,8 @@ class Samples:
         """One sample of each process that runs."""
         for program in self.programs():
             try:
-                self._add(program.name, program.memory_bytes(), program.cpu_seconds())
+                for name, used in program.used().items():
+                    self._add(name, used.memory_bytes, used.cpu_s)
             except (click.ClickException, psutil.Error):
                 continue  # it is being restarted
         for name in _CONTROL_PLANE:

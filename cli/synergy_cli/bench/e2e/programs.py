@@ -5,12 +5,23 @@ import os
 import signal
 import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import psutil
 
 _GRACE_SECONDS = 20.0
+FORECAST = "synergy_extender.forecasts.process"
+"""The module of a process that the extender starts now and then, and which ends with its forecast."""
+
+
+@dataclass(frozen=True)
+class Used:
+    """Resident bytes, and processor seconds since a process began."""
+
+    memory_bytes: int
+    cpu_s: float
 
 
 class Program:
@@ -62,23 +73,33 @@ class Program:
         """SIGCONT."""
         self._signal(signal.SIGCONT)
 
-    def memory_bytes(self) -> int:
-        """Resident memory of it, and what the processes that it started have beside that: the libraries that they share
-        are there once, as in a container. Raises ClickException if it has ended."""
+    def used(self) -> dict[str, Used]:
+        """What it uses, its own processes included, by name; what a forecast uses, if one is being made, stands apart
+        as `NAME forecast`. Libraries that processes share are there once, as in a container.
+
+        Raises ClickException if it has ended.
+        """
         self.check()
         assert self._process is not None
         top = psutil.Process(self._process.pid)
-        beside = sum(int(child.memory_full_info().uss) for child in top.children(recursive=True))
-        return int(top.memory_info().rss) + beside
+        found = {self.name: Used(int(top.memory_info().rss), _cpu_seconds(top))}
+        for child in top.children(recursive=True):
+            try:
+                name = f"{self.name} forecast" if FORECAST in child.cmdline() else self.name
+                one = Used(int(child.memory_full_info().uss), _cpu_seconds(child))
+            except psutil.NoSuchProcess:
+                continue  # a forecast that has just ended
+            before = found.get(name, Used(0, 0.0))
+            found[name] = Used(before.memory_bytes + one.memory_bytes, before.cpu_s + one.cpu_s)
+        return found
+
+    def memory_bytes(self) -> int:
+        """Resident memory of it and of its own processes, without a forecast. Raises ClickException if it has ended."""
+        return self.used()[self.name].memory_bytes
 
     def cpu_seconds(self) -> float:
-        """Processor seconds of it and of the processes that it started and that still run. Raises ClickException if it
-        has ended."""
-        self.check()
-        assert self._process is not None
-        top = psutil.Process(self._process.pid)
-        spent = [one.cpu_times() for one in (top, *top.children(recursive=True))]
-        return float(sum(times.user + times.system for times in spent))
+        """Processor seconds of the same. Raises ClickException if it has ended."""
+        return self.used()[self.name].cpu_s
 
     def check(self) -> None:
         """Raises ClickException, with the end of its log, if it has ended by itself."""
@@ -90,6 +111,11 @@ class Program:
         self.check()
         assert self._process is not None
         self._process.send_signal(number)
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
