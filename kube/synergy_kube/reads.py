@@ -39,6 +39,7 @@ class Reads(Requests):
         namespace: str | None = None,
         *,
         label_selector: str = "",
+        field_selector: str = "",
         most: int = PAGE_ITEMS,
         after: str = "",
     ) -> Page:
@@ -46,12 +47,18 @@ class Reads(Requests):
 
         Every page has its own time limit. Raises Gone if `after` is too old to go on from: begin anew.
         """
-        query = _selectors(label_selector, "") | ({"limit": str(most)} if most else {})
+        query = _selectors(label_selector, field_selector) | ({"limit": str(most)} if most else {})
         query |= {"continue": after} if after else {}
         return Page(await self._bytes("GET", resource.path(namespace), query=query))
 
     async def pages(
-        self, resource: Resource, namespace: str | None = None, *, label_selector: str = "", most: int = PAGE_ITEMS
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        most: int = PAGE_ITEMS,
     ) -> AsyncGenerator[Page]:
         """A collection that may be large, in pages that all show the same version. Handle each page before you ask for
         the next: only one is in memory.
@@ -60,7 +67,9 @@ class Reads(Requests):
         """
         rest = ""
         for _ in range(_PAGES_MOST):
-            page = await self.page(resource, namespace, label_selector=label_selector, most=most, after=rest)
+            page = await self.page(
+                resource, namespace, label_selector=label_selector, field_selector=field_selector, most=most, after=rest
+            )
             rest = page.rest
             yield page
             del page

@@ -44,6 +44,7 @@ from synergy_operator.edge.metrics import Metrics
 from synergy_operator.edge.passes import Passes
 from synergy_operator.edge.trimming import VIEW, node_facts, trim_node, trim_slice, trimmed
 from synergy_operator.edge.waiting_turns import WaitingTurns
+from synergy_operator.edge.warning_reader import WarningReader
 from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
@@ -111,6 +112,7 @@ class Controller:
             wake=self._queue.add,
             on_restart=metrics.watch_restarted,
         )
+        self._warnings = WarningReader(client, self._pod_events, clock=clock, wake=self._queue.add)
         self._executor = Executor(
             client,
             owners=self._owners.writer,
@@ -118,7 +120,7 @@ class Controller:
             pods=self._pods,
             batch_jobs=self._batch_jobs,
             refusals=self._refusals,
-            pod_events=self._pod_events,
+            warnings=self._warnings,
             events=self._events,
             clock=clock,
             wake=self._queue.add,
@@ -157,11 +159,8 @@ class Controller:
             self._settle()
             heap.settle()
             ready.set()
-            group.create_task(self._events.run())
-            group.create_task(self._schemas.run())
-            group.create_task(self._queue.run())
-            group.create_task(self._owners.run())
-            group.create_task(self._profiles.run())
+            for part in (self._events, self._warnings, self._schemas, self._queue, self._owners, self._profiles):
+                group.create_task(part.run())
 
     @property
     def stuck(self) -> bool:

@@ -13,7 +13,7 @@ from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
-from synergy_kube.resources import EVENTS, SECRETS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.resources import SECRETS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_operator.actions import (
     Action,
     ApplyStatus,
@@ -38,13 +38,13 @@ from synergy_operator.actions import (
 )
 from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.objects import OwnedCache
-from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.managed.writer import OwnerWriter
 from synergy_operator.edge.member_writer import MemberWriter
 from synergy_operator.edge.pod_writer import PodWriter
 from synergy_operator.edge.refused_starts import REFUSED, NameTakenError, RefusedStarts
+from synergy_operator.edge.warning_reader import WarningReader
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.pods.gang import GANG_KEY
 from synergy_operator.pods.service_owner import Holder, holder
@@ -53,7 +53,6 @@ from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.job import JobView
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.pod import PodView
-from synergy_operator.views.pod_events import PodWarning
 from synergy_service.tracing import span
 
 _GANG_KEY_BYTES: Final = 32
@@ -72,7 +71,7 @@ class Executor:
         pods: OwnedCache[PodView],
         batch_jobs: OwnedCache[BatchJobView],
         refusals: RefusalLog,
-        pod_events: PodEventCache,
+        warnings: WarningReader,
         events: EventQueue,
         owners: OwnerWriter,
         clock: Callable[[], float],
@@ -93,7 +92,7 @@ class Executor:
             client, pods=pods, batch_jobs=batch_jobs, refusals=refusals, refused=self._refused, clock=clock
         )
         self._members = MemberWriter(client, jobs, refusals, clock, wake)
-        self._pod_events = pod_events
+        self._warnings = warnings
         self._clock = clock
         self._reported_refused: dict[tuple[str, str], str] = {}
         self._how: Mapping[type[Action], Callable[[JobView, Any], Awaitable[None]]] = {
@@ -153,12 +152,7 @@ class Executor:
         self._events.add(job.uid, post)
 
     async def _read_warning(self, job: JobView, action: ReadWarning) -> None:
-        fields = {"involvedObject.kind": action.kind, "involvedObject.uid": action.uid, "type": "Warning"}
-        selector = ",".join(f"{field}={value}" for field, value in fields.items())
-        items = (await self._client.list(EVENTS, job.namespace, field_selector=selector))["items"]
-        newest: Mapping[str, Any] = max(items, key=_last_seen, default={})
-        warning = PodWarning(str(newest.get("reason") or ""), str(newest.get("message") or ""), self._clock())
-        self._pod_events.record(job.key, action.uid, warning)
+        self._warnings.ask(job.key, action.uid)
 
     async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}
@@ -242,10 +236,3 @@ class Executor:
             await self._client.delete(TRAINING_JOBS, job.name, job.namespace, uid=job.uid)
         except (NotFound, Conflict):
             self._jobs.drop(job.key, job.uid)
-
-
-def _last_seen(event: Mapping[str, Any]) -> str:
-    """The last time of an event. RFC 3339 times in UTC sort as text."""
-    series = event.get("series") or {}
-    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
-    return max((str(time) for time in times if time), default="")

@@ -43,7 +43,6 @@ from synergy_operator.views.job import JobView, read_job
 from synergy_operator.views.known_profile import KnownProfile
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView, read_pod
-from synergy_operator.views.pod_events import PodWarning
 from synergy_operator.views.refusals import Refusals
 from synergy_operator.views.settings import WorkerSettings
 
@@ -178,7 +177,8 @@ class World:
                 self.events.append(action)
             case ReadWarning():
                 word, text = self.warnings.get(action.name, ("", ""))
-                self.pod_events.record(self.view.key, action.uid, PodWarning(word, text, self.now))
+                self.pod_events.asked(self.view.key, action.uid, self.now)
+                self.pod_events.answer(self.view.key, action.uid, word, text, self.now)
             case CreatePod():
                 self._create(self.pods, action.manifest)
             case CreateJob():

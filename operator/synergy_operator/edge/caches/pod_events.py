@@ -22,8 +22,21 @@ class PodEventCache:
         """The pod events of a job."""
         return self._by_job.get(job, PodEvents())
 
-    def record(self, job: Key, uid: str, warning: PodWarning) -> None:
-        """Record the newest warning of an object of the job."""
+    def asked(self, job: Key, uid: str, now: float) -> None:
+        """The newest warning of an object of the job is being read: until then, the one before counts."""
+        old = self.of(job).warnings.get(uid)
+        self._record(job, uid, PodWarning("", "", now) if old is None else replace(old, read_at=now))
+
+    def answer(self, job: Key, uid: str, reason: str, message: str, now: float) -> bool:
+        """Record the newest warning that was found, empty for none, unless nobody waits for it any more. Returns
+        whether it is another one than before."""
+        old = self.of(job).warnings.get(uid)
+        if old is None:
+            return False
+        self._record(job, uid, PodWarning(reason, message, now))
+        return (reason, message) != (old.reason, old.message)
+
+    def _record(self, job: Key, uid: str, warning: PodWarning) -> None:
         old = self.of(job)
         self._by_job[job] = replace(old, warnings={**old.warnings, uid: warning})
 

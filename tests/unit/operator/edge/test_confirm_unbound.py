@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from support.operator.owners import no_owners
+from support.operator.owners import no_owners, no_warnings
 from support.operator.world import World
 from synergy_kube import NotFound
 from synergy_operator.actions import Actions, ApplyStatus, ConfirmUnbound, DeletePod
 from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.objects import OwnedCache
-from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
@@ -46,7 +45,7 @@ def too_late() -> tuple[World, Actions]:
 
 
 def executor(server: Server, pods: OwnedCache[PodView]) -> Executor:
-    parts = SimpleNamespace(refusals=RefusalLog(), pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
+    parts = SimpleNamespace(refusals=RefusalLog(), warnings=no_warnings(server), events=EventQueue(asyncio.Event()))
     return Executor(
         server,
         jobs=JobCache(),

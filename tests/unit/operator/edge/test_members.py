@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from support.operator.objects import job_manifest
-from support.operator.owners import no_owners
+from support.operator.owners import no_owners, no_warnings
 from synergy_kube import ApiError, Conflict, NotFound
 from synergy_kube.resources import Resource
 from synergy_operator.actions import ChangeMember, CreateMember
 from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.objects import OwnedCache
-from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
@@ -54,7 +53,9 @@ class Desk:
     def __init__(self, server: Server) -> None:
         self.refusals, self.jobs = RefusalLog(), JobCache()
         self.woken: list[Key] = []
-        parts = SimpleNamespace(refusals=self.refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
+        parts = SimpleNamespace(
+            refusals=self.refusals, warnings=no_warnings(server), events=EventQueue(asyncio.Event())
+        )
         kept = SimpleNamespace(jobs=self.jobs, pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())
         self.executor = Executor(
             server, clock=lambda: 7.0, owners=no_owners(server), wake=self.woken.append, **vars(kept), **vars(parts)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.operator.owners import no_owners
+from support.operator.owners import no_owners, no_warnings
 from support.operator.world import World
 from synergy_api.parts.service import RunOutcome
 from synergy_api.reasons import Reason, say
@@ -15,7 +15,6 @@ from synergy_kube.resources import SERVICES, Resource
 from synergy_operator.actions import Action, ApplyStatus, CreatePod, EnsureService, UngatePod
 from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.objects import OwnedCache
-from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import TRANSIENT_ERROR_SECONDS, RefusalLog
 from synergy_operator.edge.event_queue import EventQueue, Post
 from synergy_operator.edge.executor import Executor
@@ -70,7 +69,7 @@ class Edge:
             server,  # type: ignore[arg-type]  # the methods that these tests need
             **caches,
             refusals=self.refusals,
-            pod_events=PodEventCache(),
+            warnings=no_warnings(server),
             events=queue or EventQueue(asyncio.Event()),
             clock=lambda: 0.0,
             owners=no_owners(server),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.operator.owners import no_owners
+from support.operator.owners import no_owners, no_warnings
 from support.operator.profile_world import asking, give_place
 from support.operator.world import World
 from synergy_api.names import LABEL_JOB
@@ -17,7 +17,6 @@ from synergy_kube.resources import PODS, Resource
 from synergy_operator.actions import CreateJob, CreatePod
 from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.objects import OwnedCache
-from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
@@ -46,7 +45,9 @@ class Desk:
 
     def __init__(self, server: Server) -> None:
         self.refusals, self.pods, self.batch_jobs = RefusalLog(), OwnedCache[Any](), OwnedCache[Any]()
-        parts = SimpleNamespace(refusals=self.refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
+        parts = SimpleNamespace(
+            refusals=self.refusals, warnings=no_warnings(server), events=EventQueue(asyncio.Event())
+        )
         kept = SimpleNamespace(jobs=JobCache(), pods=self.pods, batch_jobs=self.batch_jobs)
         self.executor = Executor(
             server, clock=lambda: 0.0, owners=no_owners(server), wake=lambda _: None, **vars(kept), **vars(parts)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.operator.owners import no_owners
+from support.operator.owners import no_owners, no_warnings
 from support.operator.profile_world import asking, give_place
 from support.operator.world import World
 from synergy_api.devices import class_resource
@@ -17,7 +17,6 @@ from synergy_kube.resources import JOBS, RESOURCE_CLAIMS, Resource
 from synergy_operator.actions import CreateJob, EnsureClaim, UngatePod
 from synergy_operator.edge.caches.jobs import JobCache
 from synergy_operator.edge.caches.objects import OwnedCache
-from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
@@ -134,7 +133,7 @@ class Server:
 
 
 def executor(server: Server, refusals: RefusalLog) -> Executor:
-    parts = SimpleNamespace(refusals=refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
+    parts = SimpleNamespace(refusals=refusals, warnings=no_warnings(server), events=EventQueue(asyncio.Event()))
     kept = SimpleNamespace(jobs=JobCache(), pods=OwnedCache[Any](), batch_jobs=OwnedCache[Any]())
     return Executor(
         server, clock=lambda: 0.0, owners=no_owners(server), wake=lambda _: None, **vars(kept), **vars(parts)

@@ -9,7 +9,6 @@ from support.operator.world import World
 from synergy_api.timestamps import parse_time
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.views.pod import read_pod
-from synergy_operator.views.pod_events import PodWarning
 from synergy_operator.views.refusals import Refusals
 
 CLAIM = 'persistentvolumeclaim "data" not found. not found'
@@ -265,7 +264,7 @@ def test_what_was_heard_of_a_job_is_forgotten_with_it() -> None:
     world = bound()
     pod = read_pod(world.pods["job-1-0"])
     pod_events, key = PodEventCache(), ("team", "job")
-    pod_events.record(key, pod.uid, PodWarning("FailedMount", "x", 1.0))
+    pod_events.asked(key, pod.uid, 1.0)
     pod_events.pod_deleted(key, pod)
     assert pod_events.of(key) == PodEventCache().of(key), "it said nothing of how it ended"
     world.exit("job-1-0", 3)
