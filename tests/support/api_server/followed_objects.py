@@ -43,6 +43,7 @@ class FollowedObjects(KeptObjects):
         namespace: str | None = None,
         *,
         label_selector: str = "",
+        field_selector: str = "",
         most: int = PAGE_ITEMS,
         after: str = "",
     ) -> Page:

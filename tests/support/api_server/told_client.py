@@ -47,6 +47,7 @@ class ToldClient(KubeClient):
         namespace: str | None = None,
         *,
         label_selector: str = "",
+        field_selector: str = "",
         most: int = PAGE_ITEMS,
         after: str = "",
     ) -> Page:
