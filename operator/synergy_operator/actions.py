@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from synergy_api.amounts import Amounts
 from synergy_api.reasons import EventKind, Reason
@@ -33,9 +33,8 @@ class PostEvent:
 
 @dataclass(frozen=True, slots=True)
 class ReadWarning:
-    """Read the newest warning event of a pod or Job that makes no progress. The next reconcile sees it."""
+    """Ask for the newest warning event of a pod or Job that makes no progress. A later reconcile sees it."""
 
-    kind: Literal["Pod", "Job"]
     name: str
     uid: str
 

@@ -68,14 +68,14 @@ def warning_reads(
     """
     if not _unexplained(pod):
         return (), None
-    return _ask(ReadWarning("Pod", pod.name, pod.uid), since, observed, now)
+    return _ask(ReadWarning(pod.name, pod.uid), since, observed, now)
 
 
 def warning_reads_of_job(
     job: BatchJobView, observed: Observed, now: float
 ) -> tuple[tuple[ReadWarning, ...], float | None]:
     """The action that reads the warnings of a profile Job without a pod, and the seconds until the next read."""
-    return _ask(ReadWarning("Job", job.name, job.uid), job.created_at, observed, now)
+    return _ask(ReadWarning(job.name, job.uid), job.created_at, observed, now)
 
 
 def refused_pod_message(job: BatchJobView, observed: Observed) -> str:

@@ -28,8 +28,8 @@ class PodEventCache:
         self._record(job, uid, PodWarning("", "", now) if old is None else replace(old, read_at=now))
 
     def answer(self, job: Key, uid: str, reason: str, message: str, now: float) -> bool:
-        """Record the newest warning that was found, empty for none, unless nobody waits for it any more. Returns
-        whether it is another one than before."""
+        """Record the newest warning of an object, with an empty reason if it has none. Returns whether it differs from
+        the one before. If the job or the pod is gone, nothing is recorded."""
         old = self.of(job).warnings.get(uid)
         if old is None:
             return False
