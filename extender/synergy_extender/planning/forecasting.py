@@ -36,7 +36,8 @@ _MOST_FAILURES: Final = 3
 class Forecasts:
     """What the newest forecast of this leader says, and how right its forecasts were.
 
-    Another leader begins anew: until its first forecast, the present times stay.
+    Another leader begins anew: until its first forecast, the present times stay. It makes that after its first minute,
+    in which it has most to do; at once if no job has a time.
     """
 
     def __init__(self, metrics: Metrics, *, enabled: bool) -> None:
@@ -139,12 +140,20 @@ class ForecastLoop:
         if not self._forecasts.enabled:
             return
         await self._cache.wait_synced()
+        busy_until = time.monotonic() + EVERY_S
         while True:
             if not self._lead.leading:
                 self._forecasts.forget()
-                await asyncio.sleep(_LOOK_S)
+                busy_until = time.monotonic() + EVERY_S
+            elif time.monotonic() >= busy_until or not self._told_before():
+                await asyncio.sleep(pause_after(await self._forecast()))
                 continue
-            await asyncio.sleep(pause_after(await self._forecast()))
+            await asyncio.sleep(_LOOK_S)
+
+    def _told_before(self) -> bool:
+        """Whether jobs have the times of the leader before: good enough while a new leader has most to do."""
+        queues = (job.status.queue for job in self._cache.state().jobs.values())
+        return any(queue is not None and queue.estimated_start is not None for queue in queues)
 
     async def _forecast(self) -> float | None:
         """One forecast, if a job waits. Returns the CPU seconds that it took, None without a forecast."""

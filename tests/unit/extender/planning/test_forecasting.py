@@ -3,6 +3,9 @@
 import asyncio
 import copy
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -153,38 +156,75 @@ class Asked(ForecastWorker):
         return answer(("j", 1, 2, 3))
 
 
-@pytest.mark.parametrize(("fails", "status"), [(False, {}), (True, {}), (False, {"phase": "Succeeded"})])
-async def test_it_asks_while_jobs_wait_and_then_rests(
-    monkeypatch: pytest.MonkeyPatch, fails: bool, status: dict[str, Any]
-) -> None:
+@dataclass
+class Stage:
+    """A loop at work on a cluster with one job."""
+
+    asked: Asked
+    lead: Leads
+    metrics: Metrics
+    forecasts: Forecasts
+    notified: asyncio.Event
+
+    async def seconds_until_asked(self, times: int) -> float:
+        async def enough() -> bool:
+            return len(self.asked.questions) == times
+
+        begun = asyncio.get_running_loop().time()
+        await eventually(enough, seconds=10, what=f"forecast {times}", every=0.01)
+        return asyncio.get_running_loop().time() - begun
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecasting, "_LOOK_S", 0.01)
     monkeypatch.setattr(forecasting, "EVERY_S", 0.2)
-    metrics, asked, told = Metrics(), Asked(fails=fails), asyncio.Event()
-    forecasts = Forecasts(metrics, enabled=True)
+
+
+@asynccontextmanager
+async def at_work(status: dict[str, Any], *, fails: bool = False, leading: bool = True) -> AsyncIterator[Stage]:
+    metrics = Metrics()
+    stage = Stage(Asked(fails=fails), Leads(leading), metrics, Forecasts(metrics, enabled=True), asyncio.Event())
     async with following(WatchServer(job_object(status=status))) as (_, cache):
         loop = ForecastLoop(
-            cache, asked, forecasts, metrics,
-            lead=Leads(), policy=PolicyInForce, clock=lambda: NOW, notify=told.set,
+            cache, stage.asked, stage.forecasts, metrics,
+            lead=stage.lead, policy=PolicyInForce, clock=lambda: NOW, notify=stage.notified.set,
         )  # fmt: skip
         task = asyncio.create_task(loop.run())
         try:
-            if status:
-                await asyncio.sleep(0.1)
-                assert not asked.questions
-                return
-
-            async def twice() -> bool:
-                return len(asked.questions) == 2
-
-            begun = asyncio.get_running_loop().time()
-            await eventually(twice, seconds=10, what="a second forecast", every=0.01)
-            assert asyncio.get_running_loop().time() - begun >= 0.2
+            yield stage
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-    assert sample(metrics, "failures_total") == (2.0 if fails else 0.0)
-    assert told.is_set() is not fails
-    assert forecasts.estimates == (None if fails else {key("j"): Estimate(NOW + 2, NOW + 3)})
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("fails", [False, True])
+async def test_it_asks_while_jobs_wait_and_then_rests(fails: bool) -> None:
+    async with at_work({}, fails=fails) as stage:
+        assert await stage.seconds_until_asked(2) >= 0.2
+    assert sample(stage.metrics, "failures_total") == (2.0 if fails else 0.0)
+    assert stage.notified.is_set() is not fails
+    assert stage.forecasts.estimates == (None if fails else {key("j"): Estimate(NOW + 2, NOW + 3)})
+
+
+@pytest.mark.usefixtures("quick")
+async def test_it_asks_nothing_while_no_job_waits() -> None:
+    async with at_work({"phase": "Succeeded"}) as stage:
+        await asyncio.sleep(0.1)
+        assert not stage.asked.questions
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("was_told", [True, False])
+async def test_a_new_leader_has_other_things_to_do_first_if_jobs_know_their_times(was_told: bool) -> None:
+    times = {"estimatedStart": "2026-01-01T00:00:00Z"} if was_told else {}
+    queue = {"position": 1, "reason": "LowerPriority", **times}
+    async with at_work({"queue": queue}, leading=False) as stage:
+        await asyncio.sleep(0.3)
+        assert not stage.asked.questions
+        stage.lead.leading = True
+        assert (await stage.seconds_until_asked(1) >= 0.15) is was_told
 
 
 def test_after_a_long_forecast_the_rest_is_long_as_well() -> None:
