@@ -8,6 +8,7 @@ each of them would keep it slow. So one read answers all questions of a namespac
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
@@ -21,12 +22,17 @@ _LOG = logging.getLogger(__name__)
 _LEAST_PAUSE_S: Final = 0.2
 _MOST_PAUSE_S: Final = 300.0
 IDLE: Final = 20.0
-"""Between two reads pass so many times the seconds of the last one."""
+"""Between two reads of a namespace pass so many times the seconds of the last one."""
+ALL_IDLE: Final = 4.0
+"""The same between reads of any namespaces: all together take a fifth of one connection's time at the most."""
 _SELECTOR: Final = "type=Warning"
 
 
 class WarningReader:
-    """Answers questions for warnings later, one namespace after the other, and wakes the jobs that have a new one."""
+    """Answers questions for warnings later, one namespace after the other, and wakes the jobs that have a new one.
+
+    Where one namespace has so many events that reading them is slow, jobs of others are told little later.
+    """
 
     def __init__(
         self, client: KubeClient, pod_events: PodEventCache, *, clock: Callable[[], float], wake: Callable[[Key], None]
@@ -37,6 +43,7 @@ class WarningReader:
         self._clock = clock
         self._wake = wake
         self._questions: dict[str, dict[str, Key]] = {}
+        self._rests_until: dict[str, float] = {}
         self._some = asyncio.Event()
 
     def ask(self, job: Key, uid: str) -> None:
@@ -49,17 +56,30 @@ class WarningReader:
         """Answer until cancelled. What could not be read is asked for again by those who still want it."""
         now = asyncio.get_running_loop().time
         while True:
-            await self._some.wait()
-            begun = now()
-            namespace = next(iter(self._questions))
+            namespace = await self._next()
             questions = self._questions.pop(namespace)
-            if not self._questions:
-                self._some.clear()
+            begun = now()
             try:
                 self._answer(questions, await self._newest(namespace, questions))
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("the events of namespace %s cannot be read: %s", namespace, error)
-            await asyncio.sleep(min(max(_LEAST_PAUSE_S, IDLE * (now() - begun)), _MOST_PAUSE_S))
+            took = now() - begun
+            self._rests_until[namespace] = now() + _pause(IDLE * took)
+            await asyncio.sleep(_pause(ALL_IDLE * took))
+
+    async def _next(self) -> str:
+        """The namespace that asked first of those whose pause has ended, as soon as there is one."""
+        now = asyncio.get_running_loop().time
+        while True:
+            self._rests_until = {name: until for name, until in self._rests_until.items() if until > now()}
+            self._some.clear()
+            rests = {namespace: self._rests_until.get(namespace, 0.0) for namespace in self._questions}
+            namespace = min(rests, key=rests.__getitem__, default=None)
+            if namespace is not None and rests[namespace] <= now():
+                return namespace
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(None if namespace is None else rests[namespace]):
+                    await self._some.wait()
 
     async def _newest(self, namespace: str, wanted: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """The newest warning of each object, by uid."""
@@ -79,6 +99,10 @@ class WarningReader:
             reason, message = (str(event.get(name) or "") for name in ("reason", "message"))
             if self._pod_events.answer(job, uid, reason, message, now):
                 self._wake(job)
+
+
+def _pause(seconds: float) -> float:
+    return min(max(_LEAST_PAUSE_S, seconds), _MOST_PAUSE_S)
 
 
 def _last_seen(event: Mapping[str, Any]) -> str:

@@ -108,15 +108,32 @@ async def test_who_is_told_the_same_again_is_not_woken(server: Server) -> None:
         assert stage.woken == [JOB]
 
 
-async def test_reads_follow_one_another_slowly(server: Server) -> None:
+async def test_reads_of_a_namespace_follow_one_another_slowly_and_others_wait_less(server: Server) -> None:
     server.seconds = 0.1
     async with at_work(server) as stage:
         stage.reader.ask(JOB, "pod-1")
         await read(server, 1)
         stage.reader.ask(JOB, "pod-1")
+        await asyncio.sleep(0.25)
         stage.reader.ask(("elsewhere", "job"), "pod-9")
+        assert server.reads == ["team"]
+        await read(server, 2)
+        assert server.reads == ["team", "elsewhere"], "after 0.4 s"
         await asyncio.sleep(0.7)
-        assert server.reads == ["team"], "a read of 0.1 s is followed by a pause of 2 s"
+        assert server.reads == ["team", "elsewhere"], "a read of 0.1 s is followed by a pause of 2 s"
+        await read(server, 3)
+        assert server.reads == ["team", "elsewhere", "team"]
+
+
+async def test_who_asked_first_is_answered_first_and_who_asks_again_is_last(server: Server) -> None:
+    async with at_work(server) as stage:
+        for name in ("b", "a", "c"):
+            stage.reader.ask((name, "job"), "pod-1")
+        await read(server, 1)
+        for name in ("b", "a"):
+            stage.reader.ask((name, "job"), "pod-2")
+        await read(server, 4)
+        assert server.reads == ["b", "a", "c", "b"]
 
 
 async def test_a_read_that_fails_stops_nothing(server: Server) -> None:
