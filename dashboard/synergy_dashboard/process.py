@@ -7,6 +7,7 @@ from typing import Final
 
 from synergy_api.names import PRODUCT_VERSION
 from synergy_dashboard.api.app import api_app
+from synergy_dashboard.api.job_events import JobEvents
 from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.people import People
 from synergy_dashboard.api.reviews import ClusterReviewer
@@ -42,7 +43,8 @@ class Dashboard:
         self._stopping = asyncio.Event()
         reviewer = ClusterReviewer(client, time.monotonic)
         people = People(reviewer, lambda: self.live.past_namespaces, settings.proxy_secret)
-        parts = ApiParts(self.live, store, client, people, Futures(settings.kubeconfig), PRODUCT_VERSION)
+        events = JobEvents(client, time.monotonic)
+        parts = ApiParts(self.live, store, client, people, Futures(settings.kubeconfig), events, PRODUCT_VERSION)
         metrics = Metrics()
         metrics.follow(self.live, self._recorder)
         self.servers = Servers(

@@ -25,9 +25,20 @@ class History:
     totals: tuple[str, ...]
 
 
-def history(job: SeenJob, events: Iterable[Object]) -> History:
-    """The history of a job. `events` are those of its namespace that concern it; Kubernetes keeps events for an hour by
-    default, so older ones are missing."""
+def told_by(event: Object) -> tuple[str, Happening] | None:
+    """The uid of the object that an event is about, and what it says. None for an event without an object or a time."""
+    involved = event.get("regarding") or event.get("involvedObject") or {}
+    uid = str(involved.get("uid") or "")
+    at = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
+    if not uid or not at:
+        return None
+    message = str(event.get("note") or event.get("message") or "")
+    return uid, Happening(parse_time(at), str(event.get("reason") or ""), message)
+
+
+def history(job: SeenJob, told: Iterable[Happening]) -> History:
+    """The history of a job. `told` is what its events say: by default those of the last hour, for so long Kubernetes
+    keeps them."""
     found = [Happening(job.created_s, "Created", "the TrainingJob was created")]
     if job.status.start_time is not None:
         found.append(Happening(parse_time(job.status.start_time), "FirstStart", "the job ran for the first time"))
@@ -37,12 +48,7 @@ def history(job: SeenJob, events: Iterable[Object]) -> History:
         Happening(parse_time(one.at), f"Preempted by {one.rule}", f"run {one.run}: {one.text}")
         for one in job.status.preemptions or ()
     ]
-    for event in events:
-        involved = event.get("regarding") or event.get("involvedObject") or {}
-        at = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
-        if involved.get("uid") == job.uid and at:
-            message = str(event.get("note") or event.get("message") or "")
-            found.append(Happening(parse_time(at), str(event.get("reason") or ""), message))
+    found += told
     return History(tuple(sorted(found, key=lambda one: (one.at_s, one.what))), tuple(_totals(job)))
 
 

@@ -87,7 +87,7 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
     async def job(request: Request, namespace: str, name: str) -> Response:
         parts.check_synced()
         asker = await parts.people.asker_of(request, namespace)
-        return _json(await job_page(live, store, parts.client, asker.scope, namespace=namespace, name=name))
+        return _json(await job_page(parts, asker.scope, namespace=namespace, name=name))
 
     async def tenants(request: Request, since_s: Seconds = None) -> Response:
         asker = await _asker(parts, request)

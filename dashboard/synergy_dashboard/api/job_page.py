@@ -5,13 +5,13 @@ import asyncio
 from synergy_api.length import total_steps
 from synergy_dashboard.api.answers import JobPage
 from synergy_dashboard.api.live_pages import forecast_of
+from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.problems import CALL_FAILED, Refusal, explain
 from synergy_dashboard.facts import History, JobFact, ResizeFact, RunFact, Sample, WaitFact
-from synergy_dashboard.live.cluster import LiveCluster
 from synergy_dashboard.live.scope import Scope
 from synergy_kube import KubeClient, NotFound
-from synergy_kube.resources import EVENTS, TRAINING_JOBS
-from synergy_view.history import Happening, history
+from synergy_kube.resources import TRAINING_JOBS
+from synergy_view.history import history
 from synergy_view.seen import SeenJob, read
 from synergy_view.surface import surfaces
 from synergy_view.why import why
@@ -19,19 +19,18 @@ from synergy_view.why import why
 _Recorded = tuple[JobFact, list[RunFact], list[WaitFact], list[ResizeFact], list[Sample]]
 
 
-async def job_page(
-    live: LiveCluster, store: History, client: KubeClient, scope: Scope, *, namespace: str, name: str
-) -> JobPage:
+async def job_page(parts: ApiParts, scope: Scope, *, namespace: str, name: str) -> JobPage:
     """The page of an existing or deleted job. Raises Refusal 404 or 503."""
-    job = await _read(client, namespace, name) if live.job(namespace, name) is not None else None
-    recorded = await asyncio.to_thread(_recorded, store, namespace, name)
+    live = parts.live
+    job = await _read(parts.client, namespace, name) if live.job(namespace, name) is not None else None
+    recorded = await asyncio.to_thread(_recorded, parts.store, namespace, name)
     if recorded is not None and job is not None and recorded[0].uid != job.uid:
         recorded = None  # the one that was recorded had the name before
     if job is None:
         if recorded is None:
             raise Refusal(404, f"there is no TrainingJob {namespace}/{name}, nor was there one since the records began")
         return _gone(live.clock(), recorded, scope)
-    happenings = await _events(client, job)
+    told = await parts.events.of(namespace, job.uid)
     others = [one for one in live.rows.jobs.values() if scope.sees(one.namespace)]
     runs, waits, resizes, samples = recorded[1:] if recorded is not None else ([], [], [], [])
     progress, service, now = job.status.progress, job.status.service, live.clock()
@@ -58,7 +57,7 @@ async def job_page(
         waits=waits,
         resizes=resizes,
         samples=samples,
-        events=happenings,
+        events=list(history(job, told).happenings),
     )
 
 
@@ -115,12 +114,3 @@ async def _read(client: KubeClient, namespace: str, name: str) -> SeenJob | None
         raise Refusal(503, f"the API server does not give the job: {explain(error)}") from None
     except ValueError as error:
         raise Refusal(503, f"TrainingJob {namespace}/{name} is of another version: {error}") from None
-
-
-async def _events(client: KubeClient, job: SeenJob) -> list[Happening]:
-    """The job's events, oldest first. Events of Kubernetes are left out if they cannot be read."""
-    try:
-        found = await client.list(EVENTS, job.namespace, field_selector=f"involvedObject.uid={job.uid}")
-    except CALL_FAILED:
-        found = {}
-    return list(history(job, found.get("items") or ()).happenings)

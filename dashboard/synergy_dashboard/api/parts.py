@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from synergy_dashboard.api.job_events import JobEvents
 from synergy_dashboard.api.people import People
 from synergy_dashboard.api.problems import Refusal
 from synergy_dashboard.api.what_if import Futures
@@ -19,13 +20,14 @@ _USE_CACHE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True)
 class ApiParts:
-    """`client` reads single objects and events, `version` is that of kube-synergy, `clock` never goes back."""
+    """`client` reads single objects, `version` is that of kube-synergy, `clock` never goes back."""
 
     live: LiveCluster
     store: History
     client: KubeClient
     people: People
     futures: Futures
+    events: JobEvents
     version: str
     clock: Callable[[], float] = time.monotonic
     _use: list[tuple[float, tuple[list[UseSample], float | None]]] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """A dashboard over a cluster that the test tells of, with a history in memory and users of its own."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from fastapi import FastAPI
 from support.api_server.told_client import ToldClient
 from support.extender.cluster import NOW
 from synergy_dashboard.api.app import api_app
+from synergy_dashboard.api.job_events import JobEvents
 from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.people import People
 from synergy_dashboard.api.reviews import Identity
@@ -124,11 +126,10 @@ class FakeReviewer:
 
 
 class AskedClient(ToldClient):
-    """Gives single objects and events as well."""
+    """Gives single objects as well."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.events: list[dict[str, Any]] = []
         self.broken: Exception | None = None
 
     async def page(self, resource: Resource, namespace: str | None = None, **more: Any) -> Page:
@@ -150,12 +151,6 @@ class AskedClient(ToldClient):
             if (item["metadata"]["name"], item["metadata"].get("namespace")) == (name, namespace):
                 return dict(item)
         raise NotFound(404, "NotFound", f"{name} not found")
-
-    async def list(
-        self, resource: Resource, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
-    ) -> dict[str, Any]:
-        """The events."""
-        return {"items": self.events}
 
 
 @dataclass
@@ -191,7 +186,8 @@ async def dashboard(
     live, history = LiveCluster(client, lambda: NOW), MemoryHistory()
     reviewer = FakeReviewer(admin={"*"}, ann={"team"}, bob=set())
     people = People(reviewer, lambda: live.past_namespaces, options.pop("proxy_secret", None))
-    parts = ApiParts(live, history, client, people, futures or Futures(None), "0.0.0")
+    events = JobEvents(client, time.monotonic)
+    parts = ApiParts(live, history, client, people, futures or Futures(None), events, "0.0.0")
     following = asyncio.create_task(live.run())
     try:
         if synced:

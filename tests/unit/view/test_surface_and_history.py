@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from support.extender.cluster import GI, NOW, allocation, job_object, share
 from synergy_api.timestamps import format_time
-from synergy_view.history import history
+from synergy_view.history import Happening, history, told_by
 from synergy_view.seen import SeenJob, read
 from synergy_view.surface import surfaces
 
@@ -42,15 +44,20 @@ def test_a_job_without_a_profile_has_no_surface() -> None:
     assert surfaces(seen()) == []
 
 
-def event(reason: str, at: float, uid: str = "uid-j", **more: Any) -> dict[str, Any]:
-    return {"metadata": {}, "involvedObject": {"uid": uid}, "reason": reason, "message": "words",
-            "lastTimestamp": format_time(at), **more}  # fmt: skip
+def event(reason: str, at: float) -> dict[str, Any]:
+    return {"metadata": {}, "involvedObject": {"uid": "uid-j"}, "reason": reason, "message": "words",
+            "lastTimestamp": format_time(at)}  # fmt: skip
 
 
-def test_the_history_is_in_the_order_of_time_and_of_this_job_alone() -> None:
+def saying(event: dict[str, Any]) -> Happening:
+    told = told_by(event)
+    assert told is not None
+    return told[1]
+
+
+def test_the_history_is_in_the_order_of_time() -> None:
     status = {"phase": "Succeeded", "startTime": format_time(NOW - 60), "completionTime": format_time(NOW)}
-    events = [event("Granted", NOW - 61), event("Other", NOW - 50, uid="uid-k")]
-    told = history(seen(status=status), events)
+    told = history(seen(status=status), [saying(event("Granted", NOW - 61))])
     assert [one.what for one in told.happenings] == ["Created", "Granted", "FirstStart", "Succeeded"]
 
 
@@ -61,7 +68,12 @@ def test_events_of_the_newer_api_are_read_too() -> None:
         "reason": "R",
         "note": "n",
     }
-    assert [(one.what, one.message) for one in history(seen(), [new]).happenings][1:] == [("R", "n")]
+    assert told_by(new) == ("uid-j", Happening(NOW, "R", "n"))
+
+
+@pytest.mark.parametrize("lacks", ["involvedObject", "lastTimestamp"])
+def test_an_event_without_an_object_or_a_time_says_nothing(lacks: str) -> None:
+    assert told_by({name: value for name, value in event("R", NOW).items() if name != lacks}) is None
 
 
 def test_the_sums_of_the_runs() -> None:

@@ -11,7 +11,7 @@ from synergy_cli.live.options import cluster_options, job_argument, output_optio
 from synergy_cli.live.output import heading, note, write_data, write_table
 from synergy_cli.live.record import Record, from_record, system_namespace_option
 from synergy_kube.resources import EVENTS
-from synergy_view.history import Happening, History, history
+from synergy_view.history import Happening, History, history, told_by
 from synergy_view.surface import Surface, surfaces
 from synergy_view.words import cpus, gib
 
@@ -109,7 +109,8 @@ def history_command(*, job: str, system_namespace: str, where: Where, output: st
             selector = f"involvedObject.uid={asked.uid}"
             events = await cluster.items(EVENTS, cluster.own_namespace, field_selector=selector)
             note("you may not list events: they are left out" if events is None else "")
-            return history(asked, events or ())
+            told = filter(None, map(told_by, events or ()))
+            return history(asked, [happening for uid, happening in told if uid == asked.uid])
 
         return await from_record(cluster, system_namespace, recorded, otherwise)
 

@@ -57,7 +57,7 @@ def add_past(router: APIRouter, parts: ApiParts, answer: Answer) -> None:
     async def history(request: Request, namespace: str, name: str) -> Response:
         parts.check_synced()
         asker = await parts.people.asker_of(request, namespace)
-        page = await job_page(live, store, parts.client, asker.scope, namespace=namespace, name=name)
+        page = await job_page(parts, asker.scope, namespace=namespace, name=name)
         known = await asyncio.to_thread(store.job, namespace, name)
         same = known if known is not None and known.created_s == page.created_s else None
         return answer(job_history(page, same))

@@ -10,7 +10,7 @@ from support.extender.cluster import NOW, allocation, job_object, node_object, s
 from synergy_api.timestamps import format_time
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Share, Usage, UseSample, WaitFact
 from synergy_kube import ApiError
-from synergy_kube.resources import NODES, SCHEDULING_POLICIES, TENANTS, TRAINING_JOBS
+from synergy_kube.resources import EVENTS, NODES, SCHEDULING_POLICIES, TENANTS, TRAINING_JOBS
 
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 2000], "memoryBytes": [1 << 30], "stepsPerSecond": [[1.0], [2.0]]}
 WAITS = {"position": 1, "reason": "NoFreeGPU", "message": "words"}
@@ -113,10 +113,8 @@ async def test_the_queue_is_in_order() -> None:
 
 async def test_a_job_that_exists_has_the_present_and_the_past() -> None:
     client = cluster()
-    regarding = {"uid": "uid-next"}
-    client.events = [
-        {"involvedObject": regarding, "lastTimestamp": format_time(NOW), "reason": "Queued", "metadata": {}}
-    ]
+    about = {"involvedObject": {"uid": "uid-next"}, "metadata": {"namespace": "team"}}
+    client.holds(EVENTS, [{**about, "lastTimestamp": format_time(NOW), "reason": "Queued"}])
     async with dashboard(client) as world:
         world.history.all_jobs = [fact("next")]
         world.history.all_runs = [run("next", partners=("other/there", "team/here"), ended_s=NOW - 800)]

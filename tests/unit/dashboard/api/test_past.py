@@ -14,7 +14,7 @@ import pytest
 from support.dashboard.server import AskedClient, World, dashboard
 from support.extender.cluster import NOW, job_object
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Share, Usage, WaitFact
-from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube.resources import EVENTS, TRAINING_JOBS
 
 GIB = 1 << 30
 NODE = Share(node="n1", gpus=2, cpu_millis=6000, memory_bytes=4 * GIB)
@@ -84,10 +84,9 @@ async def test_partners_and_jobs_of_hidden_namespaces_are_not_named() -> None:
 async def test_events_that_the_history_has_too_are_not_told_twice() -> None:
     client = AskedClient()
     client.holds(TRAINING_JOBS, [job_object("runs", uid="uid-runs")])
-    client.events = [
-        {"metadata": {}, "involvedObject": {"uid": "uid-runs"}, "lastTimestamp": "2023-11-14T22:13:00Z",
-         "reason": reason, "message": reason} for reason in ("WorkersStarting", "ProfileMeasured")
-    ]  # fmt: skip
+    about = {"metadata": {"namespace": "team"}, "involvedObject": {"uid": "uid-runs"}}
+    said = [{"reason": reason, "message": reason} for reason in ("WorkersStarting", "ProfileMeasured")]
+    client.holds(EVENTS, [{**about, "lastTimestamp": "2023-11-14T22:13:00Z", **one} for one in said])
     async with dashboard(client) as world:
         unknown = await world.get("jobs/team/runs/history")
         assert "WorkersStarting" in [one["what"] for one in unknown["happenings"]]

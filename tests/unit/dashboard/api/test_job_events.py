@@ -1,0 +1,105 @@
+"""Events of jobs: one read answers for all jobs of a namespace until it is old."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from synergy_dashboard.api import job_events
+from synergy_dashboard.api.job_events import JobEvents
+from synergy_kube import ApiError
+from synergy_kube.resources import EVENTS
+
+
+class Server:
+    """Has events by namespace, in pages of one. A read takes `seconds` of the test's clock."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.seconds = 0.0
+        self.broken = False
+        self.reads: list[str] = []
+        self.events: dict[str, list[dict[str, Any]]] = {}
+
+    async def pages(self, resource: Any, namespace: str, *, field_selector: str) -> AsyncIterator[list[dict[str, Any]]]:
+        assert (resource, field_selector) == (EVENTS, "involvedObject.kind=TrainingJob")
+        self.reads.append(namespace)
+        await asyncio.sleep(0)
+        self.now += self.seconds
+        for one in self.events.get(namespace, []):
+            if self.broken:
+                raise ApiError(410, "Expired", "too old")
+            yield [one]
+
+
+@pytest.fixture
+def server() -> Server:
+    server = Server()
+    server.events["team"] = [event("a", "First"), event("b", "Other"), event("a", "Second")]
+    return server
+
+
+@pytest.fixture
+def events(server: Server) -> JobEvents:
+    return JobEvents(server, lambda: server.now)  # type: ignore[arg-type]
+
+
+def event(uid: str, reason: str) -> dict[str, Any]:
+    return {"involvedObject": {"uid": uid}, "reason": reason, "lastTimestamp": "2026-01-01T00:00:00Z", "metadata": {}}
+
+
+async def said(events: JobEvents, uid: str, namespace: str = "team") -> list[str]:
+    return [one.what for one in await events.of(namespace, uid)]
+
+
+async def test_one_read_answers_all_who_ask_at_once(server: Server, events: JobEvents) -> None:
+    asked = [said(events, uid) for uid in ("a", "b", "c", "a")]
+    assert await asyncio.gather(*asked) == [["First", "Second"], ["Other"], [], ["First", "Second"]]
+    assert server.reads == ["team"]
+
+
+@pytest.mark.parametrize(("seconds", "serves"), [(0.0, 2.0), (1.0, 20.0), (60.0, 300.0)])
+async def test_the_slower_the_read_the_longer_it_serves(
+    server: Server, events: JobEvents, seconds: float, serves: float
+) -> None:
+    server.seconds = seconds
+    await said(events, "a")
+    server.events["team"].append(event("a", "Third"))
+    server.now += serves - 0.1
+    assert await said(events, "a") == ["First", "Second"]
+    server.now += 0.2
+    assert await said(events, "a") == ["First", "Second", "Third"]
+
+
+async def test_namespaces_have_their_own(server: Server, events: JobEvents) -> None:
+    server.seconds = 60.0
+    server.events["other"] = [event("z", "Far")]
+    await said(events, "a")
+    assert await said(events, "z", "other") == ["Far"]
+    assert await said(events, "z") == []
+
+
+async def test_what_cannot_be_read_stays_as_it_was(server: Server, events: JobEvents) -> None:
+    await said(events, "a")
+    server.broken = True
+    server.now += 10.0
+    assert await said(events, "a") == ["First", "Second"]
+    await said(events, "a")
+    assert server.reads == ["team", "team"], "a read that failed is not tried again at once"
+
+
+async def test_a_read_goes_on_when_the_first_who_asked_leaves(server: Server, events: JobEvents) -> None:
+    leaving = asyncio.create_task(said(events, "a"))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    assert await said(events, "a") == ["First", "Second"]
+    assert server.reads == ["team"]
+
+
+async def test_what_nobody_asks_for_is_forgotten(server: Server, events: JobEvents) -> None:
+    await said(events, "a")
+    server.now += job_events._KEPT_S + 1
+    await said(events, "z", "other")
+    assert list(events._namespaces) == ["other"]
