@@ -25,7 +25,7 @@ from synergy_kube.resources import (
     TRAINING_JOBS,
 )
 from synergy_kube.served_schema import SchemaWatch
-from synergy_operator.actions import Action
+from synergy_operator.actions import Action, DeleteTrainingJob
 from synergy_operator.edge.caches.dependents import Dependents
 from synergy_operator.edge.caches.jobs import JobCache, turns
 from synergy_operator.edge.caches.members import MemberPhases, members_of
@@ -213,7 +213,8 @@ class Controller:
         if not actions.todo:
             return actions.requeue_after
         self._last_actions[key] = actions.todo
-        return _REPEAT_SECONDS if repeated else 0.0
+        # the watch says that a deleted job is gone: looking again at once would delete it twice
+        return _REPEAT_SECONDS if repeated or DeleteTrainingJob() in actions.todo else 0.0
 
     def _on_job(self, change: Change) -> None:
         """A TrainingJob was created, changed or deleted. A job that does not parse keeps the last view."""

@@ -13,6 +13,7 @@ from synergy_operator.views.pod_events import PodEvents
 from synergy_operator.views.stored_job import store_job
 
 KEY = ("team", "job")
+PATH = "/apis/kube-synergy.dev/v1alpha1/namespaces/team/trainingjobs/job"
 
 
 async def test_pods_that_are_deleted_after_their_job_leave_nothing(tmp_path: Path) -> None:
@@ -34,3 +35,23 @@ async def test_pods_that_are_deleted_after_their_job_leave_nothing(tmp_path: Pat
         assert controller._pod_events.of(KEY) != PodEvents(), "its end is known"
         assert await controller._reconcile(KEY) is None
         assert controller._pod_events.of(KEY) == PodEvents()
+
+
+async def test_a_job_is_deleted_once_while_the_watch_does_not_say_that_it_is_gone(tmp_path: Path) -> None:
+    world = World(backoffLimit=0, ttlSecondsAfterFinished=60)
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.exit("job-1-0", 0)
+    world.settle()
+    job = {"metadata": world.job["metadata"], VIEW: store_job(world.job)}
+    certificate = tmp_path / "ca.crt"
+    certificate.write_text("pem")
+    server = WatchServer()
+    server.now[PATH] = {"status": "Success"}
+    async with connected(server) as client:
+        environment = Environment("image", "https://extender", certificate)
+        controller = Controller(client, environment, lambda: world.now + 61.0)
+        controller._on_job(Change(KEY, None, job))
+        assert await controller._reconcile(KEY) == 1.0, "the watch gets a second"
+    assert server.asked == [PATH]
