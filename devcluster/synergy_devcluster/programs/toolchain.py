@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.paths import Paths
+from synergy_devcluster.programs.changed_sources import KWOK_WATCHES, SourceChange, changed_module_file
 from synergy_devcluster.programs.versions import find_version, pinned
 from synergy_devcluster.steps import Report, silent
 
@@ -36,6 +38,7 @@ class Module:
     version: str
     programs: tuple[Program, ...]
     link_variables: tuple[tuple[str, str], ...] = ()
+    changes: tuple[SourceChange, ...] = ()
 
     def fingerprint(self) -> str:
         """Return a short hash of everything that decides what comes out of the build."""
@@ -67,6 +70,7 @@ def modules() -> tuple[Module, ...]:
                 ("helm.sh/helm/v3/internal/version.version", f"v{versions.helm}"),
                 ("sigs.k8s.io/kwok/pkg/consts.Version", f"v{versions.kwok}"),
             ),
+            (KWOK_WATCHES,),
         ),
         Module(
             "kubernetes",
@@ -219,14 +223,17 @@ def _go_build(module: Module, target: Path) -> None:
     command = ["nice", "-n", "5", "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly"]
     # a folder as output keeps the package's last path element as name; a single package may have another
     output = str(target / module.programs[0].name) if len(packages) == 1 else f"{target}/"
-    result = subprocess.run(
-        [*command, "-ldflags", link, "-o", output, *packages],
-        cwd=GO_MODULES / module.folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    folder = GO_MODULES / module.folder
+    with TemporaryDirectory() as scratch:
+        changed = changed_module_file(folder, module.changes, Path(scratch), env)
+        result = subprocess.run(
+            [*command, *changed, "-ldflags", link, "-o", output, *packages],
+            cwd=folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if result.returncode != 0:
         lines = [line for line in result.stderr.splitlines() if line.strip()] or ["no output"]
         raise DevclusterError(f"go build of module {module.folder!r} failed: {lines[-1]}")

@@ -1,0 +1,82 @@
+"""Go modules with a fault that no option avoids are built from a changed copy of their source."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from synergy_devcluster.errors import DevclusterError
+
+
+@dataclass(frozen=True)
+class SourceChange:
+    """In this file of a Go module, each `before` becomes `after`. `why` is for those who read it."""
+
+    module: str
+    file: str
+    before: str
+    after: str
+    why: str
+
+
+KWOK_WATCHES = SourceChange(
+    "sigs.k8s.io/kwok",
+    "pkg/utils/informer/informer.go",
+    """\
+			opt.setup(&opts)
+			return listWatch.WatchWithContext(ctx, opts)
+""",
+    """\
+			version := opts.ResourceVersion
+			opt.setup(&opts)
+			opts.ResourceVersion = version
+			return listWatch.WatchWithContext(ctx, opts)
+""",
+    "kwok 0.8.0 begins each watch at version 0, so the API server sends all pods again whenever a watch ends, every 5 "
+    "to 10 minutes. With thousands of pods kwok takes them too slowly, so the API server closes the watch, and all "
+    "begins anew: for minutes all is slow. With the change a watch goes on where the one before ended.",
+)
+
+
+def changed_module_file(
+    folder: Path, changes: Sequence[SourceChange], scratch: Path, env: Mapping[str, str]
+) -> list[str]:
+    """The arguments with which Go builds the module in `folder` from changed copies, which are made in `scratch`: none
+    without changes.
+
+    Raises DevclusterError if a source is not as a change expects it.
+    """
+    if not changes:
+        return []
+    for name in ("go.mod", "go.sum"):
+        shutil.copyfile(folder / name, scratch / name)
+    for module in dict.fromkeys(change.module for change in changes):
+        told = json.loads(_go(["mod", "download", "-json", module], folder, env))
+        copy = scratch / module
+        shutil.copytree(told["Dir"], copy, copy_function=shutil.copyfile)
+        for change in changes:
+            if change.module == module:
+                change_file(copy / change.file, change)
+        _go(["mod", "edit", f"-replace={module}={copy}", str(scratch / "go.mod")], folder, env)
+    return [f"-modfile={scratch / 'go.mod'}"]
+
+
+def change_file(file: Path, change: SourceChange) -> None:
+    """Change a copy. Raises DevclusterError if it does not have what is to be changed."""
+    source = file.read_text(encoding="utf-8")
+    if change.before not in source:
+        raise DevclusterError(
+            f"{change.module} no longer has what is to be changed in {change.file}: read its new version, and change "
+            "or remove the entry in changed_sources.py"
+        )
+    file.write_text(source.replace(change.before, change.after), encoding="utf-8")
+
+
+def _go(arguments: Sequence[str], folder: Path, env: Mapping[str, str]) -> str:
+    result = subprocess.run(["go", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        lines = (result.stderr or result.stdout).strip().splitlines() or ["no output"]
+        raise DevclusterError(f"go {' '.join(arguments)} failed: {lines[-1]}")
+    return result.stdout
