@@ -15,7 +15,8 @@ _AFTER_S = 60.0
 """A start counts as undisturbed if the job was created so long after a disturbance."""
 _WARM_SHARE = 0.25
 """Of a process' longest stretch, how much is left out of its growth: it fills its caches."""
-_LEAST_SAMPLES = 10
+_LEAST_SAMPLES = 30
+"""What is left of a stretch of a sixth of the soak. A shorter one shows caches that fill."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ SEEN = Seen(
     starts=[Start(BEGUN + 30, BEGUN + 31, BEGUN + 32), Start(BEGUN + 60, BEGUN + 64, BEGUN + 66)],
     bare_pods=[(BEGUN + 40, 0.5)],
     busy=[Busy(BEGUN + 10, 0, 90), Busy(BEGUN + 30, 80, 90), Busy(BEGUN + 90, 90, 90), Busy(BEGUN + 310, 0, 0)],
-    samples={"operator": [Sample(BEGUN + 10 * index, 100.0 + index, 0.5 * index) for index in range(30)]},
+    samples={"operator": [Sample(BEGUN + 5 * index, 100.0 + index / 2, index / 4) for index in range(60)]},
     disturbances=[(NODES_FAIL, BEGUN + 50, BEGUN + 70)],
 )
 
@@ -45,7 +45,7 @@ def test_the_figures_of_a_good_soak() -> None:
     assert starts["granted to running"]["p50"] == 1.0
     assert starts["a bare pod"]["p99"] == 0.5
     process = found["processes"]["operator"]
-    assert process == pytest.approx({"last_mb": 129.0, "most_mb": 129.0, "growth_mb_per_hour": 360.0, "cores": 0.05})
+    assert process == pytest.approx({"last_mb": 129.5, "most_mb": 129.5, "growth_mb_per_hour": 360.0, "cores": 0.05})
     assert found["disturbances"] == [{"kind": "nodes-failed", "at": 50.0, "until": 70.0, "nodes": 2}]
 
 
@@ -69,7 +69,7 @@ def test_a_good_soak_has_a_short_page() -> None:
     text = page(report(SEEN))
     assert "Nothing was lost or doubled." in text
     assert "| nodes-failed (2) |" in text
-    assert "| operator | 129 | 129 | 360 | 0.05 |" in text
+    assert "| operator | 130 | 130 | 360 | 0.05 |" in text
     assert "## Lost" not in text
 
 
@@ -87,3 +87,9 @@ def test_memory_is_cut_where_a_process_began_anew() -> None:
     assert growth_per_hour(samples) is None  # too few
     assert cores(samples[:2]) == 1.0
     assert cores(samples[:1]) is None
+
+
+def test_a_process_that_is_restarted_again_and_again_has_no_growth() -> None:
+    """Its caches fill anew after each restart: that is no growth of hours."""
+    samples = [Sample(BEGUN + 5 * at, 100.0 + 9 * (at % 30), float(at % 30)) for at in range(60)]
+    assert report(replace(SEEN, samples={"operator": samples}))["processes"]["operator"]["growth_mb_per_hour"] is None
