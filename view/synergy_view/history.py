@@ -26,14 +26,17 @@ class History:
 
 
 def told_by(event: Object) -> tuple[str, Happening] | None:
-    """The uid of the object that an event is about, and what it says. None for an event without an object or a time."""
+    """The uid of the object that an event is about, and what it says. None for an event without an object, or without a
+    time that can be read: anyone who may create events can write any."""
     involved = event.get("regarding") or event.get("involvedObject") or {}
     uid = str(involved.get("uid") or "")
     at = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
-    if not uid or not at:
+    try:
+        at_s = parse_time(str(at))
+    except ValueError:
         return None
     message = str(event.get("note") or event.get("message") or "")
-    return uid, Happening(parse_time(at), str(event.get("reason") or ""), message)
+    return (uid, Happening(at_s, str(event.get("reason") or ""), message)) if uid else None
 
 
 def history(job: SeenJob, told: Iterable[Happening]) -> History:

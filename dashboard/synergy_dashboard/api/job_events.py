@@ -1,4 +1,4 @@
-"""What the events of jobs say, read for as little as the API server can bear.
+"""What the events of jobs say, read at little cost for the API server.
 
 The API server has no index of events: each question makes it read all events of the namespace from etcd, tens of
 thousands where many jobs run, and each open page of a job asks again every few seconds. So one read answers for all
@@ -22,8 +22,15 @@ IDLE: Final = 20.0
 """An answer serves for so many times the seconds that its read took."""
 _LEAST_S: Final = 2.0
 _MOST_S: Final = 300.0
+"""The least and the most seconds for which an answer serves."""
+_FAILED_S: Final = 30.0
+"""The most seconds until the next read after one that failed."""
+_PATIENCE_S: Final = 2.0
+"""A page waits so long for a read. Then it has what is known, and is loaded again soon."""
+_READS: Final = 2
+"""Of all namespaces at a time."""
 _KEPT_S: Final = 600.0
-"""An answer that nobody asks for is forgotten after this."""
+"""What nobody has asked for since is forgotten when somebody asks for other events."""
 _SELECTOR: Final = "involvedObject.kind=TrainingJob"
 
 
@@ -45,10 +52,11 @@ class JobEvents:
         self._client = client
         self._clock = clock
         self._namespaces: dict[str, _Known] = {}
+        self._turns = asyncio.Semaphore(_READS)
 
     async def of(self, namespace: str, uid: str) -> Sequence[Happening]:
-        """What the API server's events say of the job, in no order: at most some minutes old, and as the last read that
-        worked had it if they cannot be read."""
+        """What the API server's events say of the job, in no order, as the last read that worked had it: usually
+        seconds old, minutes where the read is slow. Nothing before the first one."""
         now = self._clock()
         for name in [name for name, one in self._namespaces.items() if one.asked + _KEPT_S < now]:
             del self._namespaces[name]
@@ -57,19 +65,24 @@ class JobEvents:
         if known.reading is None and now >= known.good_until:
             known.reading = asyncio.create_task(self._read(namespace, known))
         if known.reading is not None:
-            await asyncio.shield(known.reading)  # it goes on for the others if this one leaves
+            await asyncio.wait({known.reading}, timeout=_PATIENCE_S)  # it goes on if this one leaves
         return known.by_job.get(uid, ())
 
     async def _read(self, namespace: str, known: _Known) -> None:
-        begun = self._clock()
+        async with self._turns:
+            begun, longest = self._clock(), _FAILED_S
+            try:
+                known.by_job = await self._newest(namespace)
+                longest = _MOST_S
+            except CALL_FAILED as error:
+                _LOG.warning("the events of namespace %s cannot be read: %s", namespace, explain(error))
+            finally:
+                ended, known.reading = self._clock(), None
+                known.good_until = ended + min(max(_LEAST_S, IDLE * (ended - begun)), longest)
+
+    async def _newest(self, namespace: str) -> Mapping[str, Sequence[Happening]]:
         found: defaultdict[str, list[Happening]] = defaultdict(list)
-        try:
-            async for page in self._client.pages(EVENTS, namespace, field_selector=_SELECTOR):
-                for uid, happening in filter(None, map(told_by, page)):
-                    found[uid].append(happening)
-            known.by_job = dict(found)
-        except CALL_FAILED as error:
-            _LOG.warning("the events of namespace %s cannot be read: %s", namespace, explain(error))
-        finally:
-            ended, known.reading = self._clock(), None
-            known.good_until = ended + min(max(_LEAST_S, IDLE * (ended - begun)), _MOST_S)
+        async for page in self._client.pages(EVENTS, namespace, field_selector=_SELECTOR):
+            for uid, happening in filter(None, map(told_by, page)):
+                found[uid].append(happening)
+        return dict(found)

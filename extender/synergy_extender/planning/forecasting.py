@@ -140,19 +140,22 @@ class ForecastLoop:
         if not self._forecasts.enabled:
             return
         await self._cache.wait_synced()
-        busy_until = time.monotonic() + EVERY_S
+        led, next_at = False, 0.0
         while True:
             if not self._lead.leading:
                 self._forecasts.forget()
-                busy_until = time.monotonic() + EVERY_S
-            elif time.monotonic() >= busy_until or not self._told_before():
-                await asyncio.sleep(pause_after(await self._forecast()))
-                continue
+                led = False
+            else:
+                if not led:
+                    led, next_at = True, time.monotonic() + (EVERY_S if self._told_before() else 0.0)
+                if time.monotonic() >= next_at:
+                    used_s = await self._forecast()
+                    next_at = time.monotonic() + pause_after(used_s)
             await asyncio.sleep(_LOOK_S)
 
     def _told_before(self) -> bool:
         """Whether jobs have the times of the leader before: good enough while a new leader has most to do."""
-        queues = (job.status.queue for job in self._cache.state().jobs.values())
+        queues = (job.status.queue for job in self._cache.jobs.values())
         return any(queue is not None and queue.estimated_start is not None for queue in queues)
 
     async def _forecast(self) -> float | None:
@@ -179,7 +182,7 @@ class ForecastLoop:
 
 def pause_after(used_s: float | None) -> float:
     """Seconds until the next forecast, after one that took so many CPU seconds, or none."""
-    return _LOOK_S if used_s is None else max(EVERY_S, IDLE * used_s)
+    return 0.0 if used_s is None else max(EVERY_S, IDLE * used_s)
 
 
 def _used_by_children_s() -> float:

@@ -1,4 +1,4 @@
-"""Reads the newest warnings of pods and profile Jobs, for as little as the API server can bear.
+"""Reads the newest warnings of pods and profile Jobs, at little cost for the API server.
 
 The API server has no index of events: each question makes it read all events of the namespace from etcd, tens of
 thousands where many jobs run. A cluster that is slow for a moment has many pods that make no progress: a question for
@@ -19,19 +19,20 @@ from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.views.metadata import Key
 
 _LOG = logging.getLogger(__name__)
+IDLE: Final = 20.0
+"""Between two reads of a namespace pass so many times the seconds of the last one, and 300 s at most."""
+ALL_IDLE: Final = 4.0
+"""The same between reads of any namespaces, and 20 s at most."""
 _LEAST_PAUSE_S: Final = 0.2
 _MOST_PAUSE_S: Final = 300.0
-IDLE: Final = 20.0
-"""Between two reads of a namespace pass so many times the seconds of the last one."""
-ALL_IDLE: Final = 4.0
-"""The same between reads of any namespaces: all together take a fifth of one connection's time at the most."""
+_MOST_PAUSE_OF_ALL_S: Final = 20.0
 _SELECTOR: Final = "type=Warning"
 
 
 class WarningReader:
     """Answers questions for warnings later, one namespace after the other, and wakes the jobs that have a new one.
 
-    Where one namespace has so many events that reading them is slow, jobs of others are told little later.
+    Where one namespace has so many events that reading them is slow, jobs of others wait for that read, and 20 s.
     """
 
     def __init__(
@@ -64,8 +65,8 @@ class WarningReader:
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("the events of namespace %s cannot be read: %s", namespace, error)
             took = now() - begun
-            self._rests_until[namespace] = now() + _pause(IDLE * took)
-            await asyncio.sleep(_pause(ALL_IDLE * took))
+            self._rests_until[namespace] = now() + _pause(IDLE * took, _MOST_PAUSE_S)
+            await asyncio.sleep(_pause(ALL_IDLE * took, _MOST_PAUSE_OF_ALL_S))
 
     async def _next(self) -> str:
         """The namespace that asked first of those whose pause has ended, as soon as there is one."""
@@ -101,8 +102,8 @@ class WarningReader:
                 self._wake(job)
 
 
-def _pause(seconds: float) -> float:
-    return min(max(_LEAST_PAUSE_S, seconds), _MOST_PAUSE_S)
+def _pause(seconds: float, most: float) -> float:
+    return min(max(_LEAST_PAUSE_S, seconds), most)
 
 
 def _last_seen(event: Mapping[str, Any]) -> str:

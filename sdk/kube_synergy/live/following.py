@@ -13,17 +13,21 @@ from synergy_kube import ApiError
 from synergy_kube.resources import PODS
 from synergy_view.seen import SeenJob
 
-POLL_S = 1.0
+LEAST_POLL_S, MOST_POLL_S = 1.0, 15.0
+_PART = 20.0
+"""After a time in a phase, the job is looked at again after so small a part of it: an end comes late by that at most."""
 PATIENCE_S = 300.0
 """How long an API server may be away while a job is followed: it is upgraded now and then."""
 
 
 async def states(cluster: Cluster, name: str) -> AsyncIterator[SeenJob]:
-    """The job, looked at every second; the last state is the one in which it has ended.
+    """The job, looked at every second at first, and every 15 s once it has been in a phase for five minutes; the last
+    state is the one in which it has ended.
 
     Raises NotFound when the job is deleted. An API server that does not answer is asked again for five minutes.
     """
-    answered = time.monotonic()
+    answered = changed = time.monotonic()
+    phase = None
     while True:
         try:
             job = await cluster.job(name)
@@ -32,10 +36,17 @@ async def states(cluster: Cluster, name: str) -> AsyncIterator[SeenJob]:
                 raise
         else:
             answered = time.monotonic()
+            if job.phase != phase:
+                phase, changed = job.phase, answered
             yield job
             if job.finished:
                 return
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(poll_s(time.monotonic() - changed))
+
+
+def poll_s(in_phase_s: float) -> float:
+    """Seconds until the next look at a job that has been in its phase for so long."""
+    return min(max(LEAST_POLL_S, in_phase_s / _PART), MOST_POLL_S)
 
 
 def is_outage(error: Exception) -> bool:

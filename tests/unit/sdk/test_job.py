@@ -24,7 +24,7 @@ CONDITION = {**FINISHED, "lastTransitionTime": format_time(NOW)}
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "POLL_S", 0.02)
+    monkeypatch.setattr(following, "LEAST_POLL_S", 0.02)
 
 
 @pytest.fixture

@@ -13,22 +13,25 @@ from synergy_kube.resources import EVENTS
 
 
 class Server:
-    """Has events by namespace, in pages of one. A read takes `seconds` of the test's clock."""
+    """Has events by namespace, in pages of one. A read takes `seconds` of the test's clock, waits for the gate, and is
+    refused after `fails_after` pages."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.seconds = 0.0
-        self.broken = False
+        self.fails_after: int | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.reads: list[str] = []
         self.events: dict[str, list[dict[str, Any]]] = {}
 
     async def pages(self, resource: Any, namespace: str, *, field_selector: str) -> AsyncIterator[list[dict[str, Any]]]:
         assert (resource, field_selector) == (EVENTS, "involvedObject.kind=TrainingJob")
         self.reads.append(namespace)
-        await asyncio.sleep(0)
+        await self.gate.wait()
         self.now += self.seconds
-        for one in self.events.get(namespace, []):
-            if self.broken:
+        for at, one in enumerate(self.events.get(namespace, [])):
+            if at == self.fails_after:
                 raise ApiError(410, "Expired", "too old")
             yield [one]
 
@@ -80,13 +83,47 @@ async def test_namespaces_have_their_own(server: Server, events: JobEvents) -> N
     assert await said(events, "z") == []
 
 
-async def test_what_cannot_be_read_stays_as_it_was(server: Server, events: JobEvents) -> None:
+@pytest.mark.parametrize("pages", [0, 1])
+async def test_what_cannot_be_read_stays_as_it_was_and_is_read_again_soon(
+    server: Server, events: JobEvents, pages: int
+) -> None:
     await said(events, "a")
-    server.broken = True
+    server.fails_after, server.seconds = pages, 60.0
     server.now += 10.0
     assert await said(events, "a") == ["First", "Second"]
     await said(events, "a")
-    assert server.reads == ["team", "team"], "a read that failed is not tried again at once"
+    assert server.reads == ["team", "team"], "not at once"
+    server.fails_after = None
+    server.events["team"] = [event("a", "Third")]
+    server.now += 31.0
+    assert await said(events, "a") == ["Third"]
+
+
+async def test_a_page_does_not_wait_for_a_slow_read(
+    server: Server, events: JobEvents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_events, "_PATIENCE_S", 0.05)
+    await said(events, "a")
+    server.now += 10.0
+    server.gate.clear()
+    server.events["team"].append(event("a", "Third"))
+    assert await said(events, "a") == ["First", "Second"]
+    assert await said(events, "z", "other") == []
+    server.gate.set()
+    assert await said(events, "a") == ["First", "Second", "Third"]
+    assert server.reads == ["team", "team", "other"]
+
+
+async def test_few_namespaces_are_read_at_a_time(
+    server: Server, events: JobEvents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_events, "_PATIENCE_S", 0.05)
+    server.gate.clear()
+    await asyncio.gather(*(said(events, "a", name) for name in "wxyz"))
+    assert len(server.reads) == 2
+    server.gate.set()
+    await asyncio.gather(*(said(events, "a", name) for name in "wxyz"))
+    assert sorted(server.reads) == list("wxyz")
 
 
 async def test_a_read_goes_on_when_the_first_who_asked_leaves(server: Server, events: JobEvents) -> None:

@@ -215,20 +215,44 @@ async def test_it_asks_nothing_while_no_job_waits() -> None:
         assert not stage.asked.questions
 
 
+TOLD = {"queue": {"position": 1, "reason": "LowerPriority", "estimatedStart": "2026-01-01T00:00:00Z"}}
+
+
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("was_told", [True, False])
-async def test_a_new_leader_has_other_things_to_do_first_if_jobs_know_their_times(was_told: bool) -> None:
-    times = {"estimatedStart": "2026-01-01T00:00:00Z"} if was_told else {}
-    queue = {"position": 1, "reason": "LowerPriority", **times}
-    async with at_work({"queue": queue}, leading=False) as stage:
+async def test_a_new_leader_has_other_things_to_do_first_if_jobs_know_their_times() -> None:
+    async with at_work(TOLD, leading=False) as stage:
         await asyncio.sleep(0.3)
         assert not stage.asked.questions
         stage.lead.leading = True
-        assert (await stage.seconds_until_asked(1) >= 0.15) is was_told
+        assert await stage.seconds_until_asked(1) >= 0.15
+
+
+async def test_a_new_leader_forecasts_at_once_if_no_job_knows_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forecasting, "_LOOK_S", 0.01)
+    async with at_work({"queue": {"position": 1, "reason": "LowerPriority"}}) as stage:
+        await stage.seconds_until_asked(1)  # far less than a minute
+
+
+@pytest.mark.usefixtures("quick")
+async def test_who_loses_the_lead_between_two_forecasts_forgets_and_begins_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with at_work(TOLD) as stage:
+        await stage.seconds_until_asked(1)
+        monkeypatch.setattr(forecasting, "EVERY_S", 60.0)
+        stage.lead.leading = False
+
+        async def forgotten() -> bool:
+            return stage.forecasts.estimates is None
+
+        await eventually(forgotten, seconds=10, what="estimates to be forgotten", every=0.01)
+        stage.lead.leading = True
+        await asyncio.sleep(0.5)
+        assert len(stage.asked.questions) == 1
 
 
 def test_after_a_long_forecast_the_rest_is_long_as_well() -> None:
-    assert [pause_after(used) for used in (None, 0.0, 1.0, 30.0)] == [1.0, 60.0, 60.0, 600.0]
+    assert [pause_after(used) for used in (None, 0.0, 1.0, 30.0)] == [0.0, 60.0, 60.0, 600.0]
 
 
 async def test_what_a_process_has_used_is_measured() -> None:
