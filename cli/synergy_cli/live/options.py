@@ -56,12 +56,8 @@ def output_option(*, wide: bool = True) -> Callable[[F], F]:
 
 def watch_option(function: F) -> F:
     """`-w`."""
-    return click.option(
-        "-w",
-        "--watch",
-        is_flag=True,
-        help="Refresh until Ctrl-C: after two seconds, or five times as long as the answer took.",
-    )(function)
+    told = "Refresh until Ctrl-C: after two seconds, or five times as long as the answer took."
+    return click.option("-w", "--watch", is_flag=True, help=told)(function)
 
 
 def job_argument(function: F) -> F:

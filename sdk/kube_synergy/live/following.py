@@ -15,7 +15,7 @@ from synergy_view.seen import SeenJob
 
 LEAST_POLL_S, MOST_POLL_S = 1.0, 15.0
 _PART = 20.0
-"""After a time in a phase, the job is looked at again after so small a part of it: an end comes late by that at most."""
+"""The pause between two looks is this part of the job's time in its phase: its end is seen so late at most."""
 PATIENCE_S = 300.0
 """How long an API server may be away while a job is followed: it is upgraded now and then."""
 
