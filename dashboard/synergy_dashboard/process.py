@@ -7,7 +7,7 @@ from typing import Final
 
 from synergy_api.names import PRODUCT_VERSION
 from synergy_dashboard.api.app import api_app
-from synergy_dashboard.api.job_events import JobEvents
+from synergy_dashboard.api.job.events import JobEvents
 from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.people import People
 from synergy_dashboard.api.reviews import ClusterReviewer

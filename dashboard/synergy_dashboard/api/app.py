@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ScopeOfRequest
 
 from synergy_dashboard.api import answers, future_answers
-from synergy_dashboard.api.job_page import job_page
+from synergy_dashboard.api.job.page import job_page
 from synergy_dashboard.api.live_pages import cluster_page, queue_page, round_s_of
 from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.past.routes import WEEK_S, Seconds, add_past

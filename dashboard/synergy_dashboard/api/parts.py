@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from synergy_dashboard.api.job_events import JobEvents
+from synergy_dashboard.api.job.events import JobEvents
 from synergy_dashboard.api.people import People
 from synergy_dashboard.api.problems import Refusal
 from synergy_dashboard.api.what_if import Futures

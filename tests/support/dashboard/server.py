@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from support.api_server.told_client import ToldClient
 from support.extender.cluster import NOW
 from synergy_dashboard.api.app import api_app
-from synergy_dashboard.api.job_events import JobEvents
+from synergy_dashboard.api.job.events import JobEvents
 from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.people import People
 from synergy_dashboard.api.reviews import Identity

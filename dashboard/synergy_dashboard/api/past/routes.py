@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from synergy_dashboard.api.answers import DecisionsPage, UsagePage
-from synergy_dashboard.api.job_page import job_page
+from synergy_dashboard.api.job.page import job_page
 from synergy_dashboard.api.live_pages import round_s_of
 from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.past.decisions import decisions

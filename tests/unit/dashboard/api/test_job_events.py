@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from synergy_dashboard.api import job_events
-from synergy_dashboard.api.job_events import JobEvents
+from synergy_dashboard.api.job import events as job_events
+from synergy_dashboard.api.job.events import JobEvents
 from synergy_kube import ApiError
 from synergy_kube.resources import EVENTS
 

@@ -1,0 +1,1 @@
+"""One job: its page, and what its events say."""
