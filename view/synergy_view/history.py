@@ -27,7 +27,7 @@ class History:
 
 def told_by(event: Object) -> tuple[str, Happening] | None:
     """The uid of the object that an event is about, and what it says. None for an event without an object, or without a
-    time that can be read: anyone who may create events can write any."""
+    time that parses: a user who may create events can write any text."""
     involved = event.get("regarding") or event.get("involvedObject") or {}
     uid = str(involved.get("uid") or "")
     at = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")

@@ -64,12 +64,12 @@ def changed_module_file(
 
 
 def change_file(file: Path, change: SourceChange) -> None:
-    """Change a copy. Raises DevclusterError if it does not have what is to be changed."""
+    """Make the change in this copy of the file. Raises DevclusterError if the file does not have its `before`."""
     source = file.read_text(encoding="utf-8")
     if change.before not in source:
         raise DevclusterError(
-            f"{change.module} no longer has what is to be changed in {change.file}: read its new version, and change "
-            "or remove the entry in changed_sources.py"
+            f"{change.file} of {change.module} no longer has the lines that changed_sources.py replaces: read the new "
+            "file, and correct or remove the entry"
         )
     file.write_text(source.replace(change.before, change.after), encoding="utf-8")
 

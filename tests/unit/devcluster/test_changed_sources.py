@@ -1,7 +1,6 @@
 """Go modules that are built from a changed copy of their source."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -23,9 +22,7 @@ def test_each_place_is_changed(tmp_path: Path) -> None:
 def test_a_source_that_was_mended_is_not_built_silently(tmp_path: Path) -> None:
     file = tmp_path / "tool.go"
     file.write_text("this is right")
-    with pytest.raises(
-        DevclusterError, match=r"example.invalid/tool no longer has .* in tool.go: read its new version"
-    ):
+    with pytest.raises(DevclusterError, match=r"tool.go of example.invalid/tool no longer has .*: read the new file"):
         change_file(file, CHANGE)
 
 
@@ -33,7 +30,6 @@ def test_a_module_without_changes_is_built_as_it_is(tmp_path: Path) -> None:
     assert changed_module_file(tmp_path, (), tmp_path, {}) == []
 
 
-@pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
 def test_a_module_that_cannot_be_had_is_named(tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "go.mod").write_text("module example.invalid/all\n\ngo 1.24\n")

@@ -26,11 +26,11 @@ _MOST_S: Final = 300.0
 _FAILED_S: Final = 30.0
 """The most seconds until the next read after one that failed."""
 _PATIENCE_S: Final = 2.0
-"""A page waits so long for a read. Then it has what is known, and is loaded again soon."""
+"""`of` waits so many seconds for a read. Then it returns what the last one found; pages ask again soon."""
 _READS: Final = 2
-"""Of all namespaces at a time."""
+"""So many namespaces are read at a time."""
 _KEPT_S: Final = 600.0
-"""What nobody has asked for since is forgotten when somebody asks for other events."""
+"""`of` forgets a namespace that no page has asked for in so many seconds."""
 _SELECTOR: Final = "involvedObject.kind=TrainingJob"
 
 
