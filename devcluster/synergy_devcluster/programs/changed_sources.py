@@ -21,22 +21,47 @@ class SourceChange:
     why: str
 
 
-KWOK_WATCHES = SourceChange(
-    "sigs.k8s.io/kwok",
-    "pkg/utils/informer/informer.go",
-    """\
+_KWOK = "sigs.k8s.io/kwok"
+KWOK_CHANGES = (
+    SourceChange(
+        _KWOK,
+        "pkg/utils/informer/informer.go",
+        """\
 			opt.setup(&opts)
 			return listWatch.WatchWithContext(ctx, opts)
 """,
-    """\
+        """\
 			version := opts.ResourceVersion
 			opt.setup(&opts)
 			opts.ResourceVersion = version
 			return listWatch.WatchWithContext(ctx, opts)
 """,
-    "kwok 0.8.0 begins each watch at version 0, so the API server sends all pods again whenever a watch ends, every 5 "
-    "to 10 minutes. With thousands of pods kwok takes them too slowly, so the API server closes the watch, and all "
-    "begins anew: for minutes all is slow. With the change a watch goes on where the one before ended.",
+        "kwok 0.8.0 begins each watch at version 0, so the API server sends all pods again whenever a watch ends, every 5 "
+        "to 10 minutes. With thousands of pods kwok takes them too slowly, so the API server closes the watch, and all "
+        "begins anew: for minutes all is slow. With the change a watch goes on where the one before ended.",
+    ),
+    SourceChange(
+        _KWOK,
+        "pkg/kwok/controllers/utils.go",
+        """\
+	// ignore all other cases
+	return false
+""",
+        """\
+	reason := apierrors.ReasonForError(err)
+	return reason == "" || reason == "InternalError"
+""",
+        "kwok 0.8.0 gives a write up when its connection breaks or etcd fails meanwhile, and makes it again only because "
+        "each new watch brings the pod again. A kubelet tries until it gets through. With the change kwok does so too, "
+        "unless the API server says what is wrong with the write itself.",
+    ),
+    SourceChange(
+        _KWOK,
+        "pkg/kwok/controllers/utils.go",
+        "Cap: 32 * time.Minute",
+        "Cap: 8 * time.Second",
+        "A kubelet tries again within seconds, however often it has failed.",
+    ),
 )
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.programs.changed_sources import KWOK_WATCHES, SourceChange, changed_module_file
+from synergy_devcluster.programs.changed_sources import KWOK_CHANGES, SourceChange, changed_module_file
 from synergy_devcluster.programs.versions import find_version, pinned
 from synergy_devcluster.steps import Report, silent
 
@@ -39,6 +39,10 @@ class Module:
     programs: tuple[Program, ...]
     link_variables: tuple[tuple[str, str], ...] = ()
     changes: tuple[SourceChange, ...] = ()
+
+    def changed(self, program: Program) -> bool:
+        """Say whether the program is built from a changed source, so that its version alone does not tell it apart."""
+        return any(f"{program.package}/".startswith(f"{change.module}/") for change in self.changes)
 
     def fingerprint(self) -> str:
         """Return a short hash of everything that decides what comes out of the build."""
@@ -70,7 +74,7 @@ def modules() -> tuple[Module, ...]:
                 ("helm.sh/helm/v3/internal/version.version", f"v{versions.helm}"),
                 ("sigs.k8s.io/kwok/pkg/consts.Version", f"v{versions.kwok}"),
             ),
-            (KWOK_WATCHES,),
+            KWOK_CHANGES,
         ),
         Module(
             "kubernetes",
@@ -141,7 +145,8 @@ def locate(
     """Return the path of every program, or of those of the ``wanted`` modules, building what is found nowhere.
 
     Looked for in this order: ``bin_dir``, the cache, PATH, then a build into the cache. A program in
-    ``bin_dir`` of another version is refused, one on PATH is passed over.
+    ``bin_dir`` of another version is refused. On PATH, one of another version is passed over, and one that is
+    built from a changed source here.
 
     Raises:
         BadInputError: a program in ``bin_dir`` is of another version.
@@ -165,7 +170,9 @@ def must_build(paths: Paths, bin_dir: Path | None = None) -> bool:
 def _find(paths: Paths, module: Module, bin_dir: Path | None) -> dict[str, Path]:
     cache = _cache_folder(paths, module)
     found = {
-        program.name: _given(bin_dir, program) or _cached(cache, program) or _on_path(program)
+        program.name: _given(bin_dir, program)
+        or _cached(cache, program)
+        or (None if module.changed(program) else _on_path(program))
         for program in module.programs
     }
     return {name: path for name, path in found.items() if path}

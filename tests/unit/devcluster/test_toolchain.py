@@ -7,6 +7,7 @@ import pytest
 from synergy_devcluster.errors import BadInputError
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs import toolchain
+from synergy_devcluster.programs.changed_sources import SourceChange
 from synergy_devcluster.programs.toolchain import Module, Program
 
 NO_PROGRAM = Program("ksdev-test-tool", "example.invalid/tool", "1.2.3")
@@ -57,6 +58,18 @@ def test_a_program_on_path_counts_only_in_the_right_version(
     assert toolchain.locate(paths) == {NO_PROGRAM.name: found}
     tool(found.parent, "1.2.2")
     assert toolchain.must_build(paths)
+
+
+def test_a_program_on_path_does_not_count_where_it_is_built_from_a_changed_source(
+    paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = SourceChange("example.invalid/tool", "tool.go", "is wrong", "is right", "it is wrong")
+    module = Module("pause", "1.2.3", (NO_PROGRAM,), changes=(change,))
+    monkeypatch.setattr(toolchain, "modules", lambda: (module,))
+    found = tool(tmp_path / "path", "1.2.3")
+    monkeypatch.setenv("PATH", str(found.parent), prepend=":")
+    assert toolchain.must_build(paths)
+    assert toolchain.locate(paths, bin_dir=found.parent) == {NO_PROGRAM.name: found}
 
 
 def test_another_version_is_another_place_in_the_cache() -> None:
