@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import pytest_asyncio
 import yaml
 
 from chaos.faults.api_server import STORE_LINK
@@ -17,10 +18,9 @@ from chaos.faults.refusals import user_of
 from chaos.programs import Program
 from chaos.stage import API_SERVER_PORT, Stage, through
 from support.on_cluster.service_account import kubeconfig_of
-from support.on_cluster.tenants import all_allowed
 from support.waiting import eventually
 from synergy_devcluster import Cluster
-from synergy_kube import ApiError, KubeClient, NotFound
+from synergy_kube import ApiError, KubeClient
 from synergy_kube.resources import NAMESPACES, NODES, PODS
 
 pytestmark = pytest.mark.integration
@@ -28,8 +28,7 @@ pytestmark = pytest.mark.integration
 NAMESPACE = "fake-nodes"
 OURS = "kwok.kube-synergy.dev/own"
 NODE = "fake-own"
-STOP_SECONDS = 2
-CUT_SECONDS = 4
+RUN_SECONDS = 3
 
 
 def pod(name: str, node: str, **annotations: str) -> dict[str, Any]:
@@ -48,12 +47,13 @@ async def runs(kube: KubeClient, name: str, node: str, seconds: float, **annotat
     await eventually(running, seconds=seconds, what=f"pod {name} to run")
 
 
-@asynccontextmanager
-async def namespace(kube: KubeClient) -> AsyncIterator[None]:
+@pytest_asyncio.fixture(scope="module", autouse=True)
+async def namespace(kube: KubeClient, devcluster: Cluster) -> AsyncIterator[None]:
     await kube.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
-    async with all_allowed(kube, NAMESPACE):
+    try:
         yield
-    await kube.delete(NAMESPACES, NAMESPACE)
+    finally:
+        await kube.delete(NAMESPACES, NAMESPACE)
 
 
 @asynccontextmanager
@@ -74,7 +74,13 @@ async def own_kwok(cluster: Cluster, kube: KubeClient, link: Link, folder: Path)
         program = Program("kwok", argv, {}, folder / "kwok.log")
         await kube.create(NODES, {"metadata": {"name": NODE, "annotations": {OURS: "true"}}})
         await program.start()
+
+        async def ready() -> bool:
+            conditions = (await kube.get(NODES, NODE)).get("status", {}).get("conditions") or []
+            return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
         try:
+            await eventually(ready, seconds=30, what="the node to be ready")
             yield user_of(file)
         finally:
             await program.stop()
@@ -86,11 +92,12 @@ def watched_from(cluster: Cluster, user: str) -> list[str]:
     versions = []
     for line in cluster.paths.audit_log.read_text().splitlines():
         entry = json.loads(line)
+        if entry["user"]["username"] != user or entry["stage"] != "ResponseStarted":
+            continue
         request = urlsplit(entry["requestURI"])
         options = parse_qs(request.query)
-        if entry["user"]["username"] == user and request.path == "/api/v1/pods" and "watch" in options:
-            if entry["stage"] == "ResponseStarted":
-                versions += options.get("resourceVersion", [""])
+        if request.path == "/api/v1/pods" and "watch" in options:
+            versions += options.get("resourceVersion", [""])
     return versions
 
 
@@ -99,7 +106,6 @@ async def test_a_watch_goes_on_where_the_one_before_ended(
     devcluster: Cluster, kube: KubeClient, tmp_path: Path
 ) -> None:
     async with (
-        namespace(kube),
         Link("kwok-api", lambda: [API_SERVER_PORT]) as link,
         own_kwok(devcluster, kube, link, tmp_path) as user,
     ):
@@ -123,22 +129,18 @@ async def test_a_watch_goes_on_where_the_one_before_ended(
 async def test_a_write_that_etcd_did_not_take_is_made_again(whole: Stage) -> None:
     """The API server answers kwok meanwhile, and its watch stays as it is: nothing brings the pod to it again."""
     kube, link = whole.kube, whole.links[STORE_LINK]
-    async with namespace(kube):
-        stop = {"kwok.kube-synergy.dev/stop-seconds": str(STOP_SECONDS)}
-        await runs(kube, "ending", "fake-v100-000", 30, **stop)
-        await kube.delete(PODS, "ending", NAMESPACE)
-        await asyncio.sleep(STOP_SECONDS / 2)
-        link.fail(Break.CUT)
-        await asyncio.sleep(CUT_SECONDS)
-        link.heal()
+    await runs(kube, "ending", "fake-v100-000", 30, **{"kwok.kube-synergy.dev/run-seconds": str(RUN_SECONDS)})
+    await asyncio.sleep(RUN_SECONDS / 2)
+    link.fail(Break.STALL)  # kwok's write waits for etcd
+    await asyncio.sleep(RUN_SECONDS)
+    link.fail(Break.CUT)  # and comes back with an error
+    await asyncio.sleep(0.5)
+    link.heal()
 
-        async def gone() -> bool:
-            try:
-                await kube.get(PODS, "ending", NAMESPACE)
-            except NotFound:
-                return True
-            except ApiError:
-                pass  # etcd is not back yet
-            return False
+    async def succeeded() -> bool:
+        try:
+            return bool((await kube.get(PODS, "ending", NAMESPACE))["status"].get("phase") == "Succeeded")
+        except ApiError:
+            return False  # etcd is not back yet
 
-        await eventually(gone, seconds=30, what="the pod to be gone from its node")
+    await eventually(succeeded, seconds=30, what="the pod to end")

@@ -36,9 +36,10 @@ KWOK_CHANGES = (
 			opts.ResourceVersion = version
 			return listWatch.WatchWithContext(ctx, opts)
 """,
-        "kwok 0.8.0 begins each watch at version 0, so the API server sends all pods again whenever a watch ends, every 5 "
-        "to 10 minutes. With thousands of pods kwok takes them too slowly, so the API server closes the watch, and all "
-        "begins anew: for minutes all is slow. With the change a watch goes on where the one before ended.",
+        "kwok 0.8.0 begins each watch at version 0, so the API server sends all pods again whenever a watch ends, "
+        "every 5 to 10 minutes. With thousands of pods kwok takes them too slowly, so the API server closes the "
+        "watch, and all begins anew: for minutes all is slow. With the change a watch goes on where the one before "
+        "ended.",
     ),
     SourceChange(
         _KWOK,
@@ -51,9 +52,9 @@ KWOK_CHANGES = (
 	reason := apierrors.ReasonForError(err)
 	return reason == "" || reason == "InternalError"
 """,
-        "kwok 0.8.0 gives a write up when its connection breaks or etcd fails meanwhile, and makes it again only because "
-        "each new watch brings the pod again. A kubelet tries until it gets through. With the change kwok does so too, "
-        "unless the API server says what is wrong with the write itself.",
+        "kwok 0.8.0 gives a write up when its connection breaks or etcd fails meanwhile, and makes it again only "
+        "because each new watch brings the pod again. A kubelet tries until it gets through. With the change kwok does "
+        "so too, unless the API server says what is wrong with the write itself.",
     ),
     SourceChange(
         _KWOK,

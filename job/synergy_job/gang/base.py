@@ -43,10 +43,11 @@ if TYPE_CHECKING:
         def all_save(self, step: int, allowed: bool) -> bool:
             """Whether all processes save `step`: what rank 0 is `allowed`. All ask after the same steps."""
 
-        def depart(self, step: int) -> str | None:
-            """Everything is saved: wait until that is so for everyone.
+        def depart(self, step: int, saved: bool) -> str | None:
+            """This process is done, and `step` is saved as far as that is its part: wait until all are done.
 
-            Returns why training ends, for all processes the same; None if it goes on in another run.
+            Returns why training ends, for all processes the same; None if it goes on in another run, because it is not
+            at its end or because a process could not save it.
             """
 
         def close(self) -> None:
@@ -89,9 +90,9 @@ class Alone:
         """Nobody to ask."""
         return allowed
 
-    def depart(self, step: int) -> str | None:
+    def depart(self, step: int, saved: bool) -> str | None:
         """Nobody to wait for."""
-        return self._length.end(step)
+        return self._length.end(step) if saved else None
 
     def close(self) -> None:
         """Nothing to close."""

@@ -49,7 +49,8 @@ class Leader:
         self._handshake = Handshake(worker, read_key(worker.gang_key_file))
         self._listener: socket.socket | None = None
         self._done: dict[int, int] = {}
-        self._left: dict[int, str | None] = {}
+        self._left: dict[int, tuple[str | None, bool]] = {}
+        """Why training ends at the members that are done, and whether they could save it."""
         """Why training ends, as each member that has left says it."""
         self._uuids: dict[int, tuple[str, ...]] = {0: worker.gpu_uuids}
         self._granted = 0
@@ -138,14 +139,15 @@ class Leader:
             self._broadcast({"save": step, "allowed": allowed})
         return allowed
 
-    def depart(self, step: int) -> str | None:
-        """Wait until every member has reached `step` and saved, then let all go. See `Gang`."""
+    def depart(self, step: int, saved: bool) -> str | None:
+        """Wait until every member has reached `step` and is done, then let all go. See `Gang`."""
         with self._changed:
             while len(self._left) < self._worker.world_size - 1:
                 self._raise_failure()
                 self._changed.wait(POLL_S)
-            ends = [self._length.end(step), *(end for _, end in sorted(self._left.items()))]
-            end = next((why for why in ends if why is not None), None)
+            all_saved = saved and all(theirs for _, theirs in self._left.values())
+            ends = [self._length.end(step), *(end for _, (end, _) in sorted(self._left.items()))]
+            end = next((why for why in ends if why is not None), None) if all_saved else None
             self._broadcast({"bye": True, "end": end})
             return end
 
@@ -275,7 +277,7 @@ class Leader:
             self._departure.request()
         elif "left" in message:
             end = message.get("end")
-            self._left[rank] = None if end is None else str(end)
+            self._left[rank] = None if end is None else str(end), bool(message.get("saved"))
         self._changed.notify_all()
 
     def _admit(self, connection: Connection, admitted: Admitted) -> None:

@@ -105,10 +105,10 @@ class GangMember:
                 self._changed.wait(POLL_S)
             return self._saves.pop(step)
 
-    def depart(self, step: int) -> str | None:
+    def depart(self, step: int, saved: bool) -> str | None:
         """Say that this process has left after `step`, and wait until the leader lets it go. See `Gang`."""
         with self._changed:
-            self._send({"left": step, "end": self._length.end(step)})
+            self._send({"left": step, "end": self._length.end(step), "saved": saved})
             while not self._dismissed:
                 self._raise_failure()
                 self._changed.wait(POLL_S)

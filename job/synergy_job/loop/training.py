@@ -68,7 +68,8 @@ class Training(Generic[T]):
     def batches(self) -> Generator[T, None, None]:
         """The batches that are left to train on. A step counts when its loop body has ended.
 
-        Returns when the job is done. Raises `SystemExit(75)` when this worker must leave and has saved.
+        Returns when the job is done and its last checkpoint written. Raises `SystemExit(75)` when this worker must
+        leave, or may not write the last checkpoint: the next run goes on from the one before.
         """
         self._signals.install()
         install(self._fence)
@@ -86,7 +87,7 @@ class Training(Generic[T]):
             with listening(self._script):
                 yield from self._train()
             self._save()
-            end = self._gang.depart(self._step)
+            end = self._gang.depart(self._step, saved=self._rules.save is None or self._saved_step == self._step)
             self._leave() if end is None else self._finish(end)
         finally:
             if self._reporter is not None:
