@@ -18,7 +18,10 @@ T = TypeVar("T")
 CACHE_SECONDS: Final = 60.0
 REFUSAL_SECONDS: Final = 5.0
 """How long a refused token is not reviewed again."""
-_CACHE_MOST: Final = 20_000
+HIDDEN_SECONDS: Final = 300.0
+"""How long a list leaves out a namespace that the user may not see: most users may see few of many."""
+_CACHE_MOST: Final = 50_000
+"""For example of 200 users and 250 namespaces; 10 MB."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class Reviewer(Protocol):
         """The token's owner; None if the token is refused."""
         ...
 
-    async def may_see(self, user: Identity, namespace: str | None) -> bool:
-        """True if the user may get TrainingJobs of a namespace (None: of all namespaces)."""
+    async def may_see(self, user: Identity, namespace: str | None, refusal_s: float = CACHE_SECONDS) -> bool:
+        """True if the user may get TrainingJobs of a namespace (None: of all namespaces). A no may be so old."""
         ...
 
 
@@ -49,8 +52,8 @@ class ClusterReviewer:
     def __init__(self, client: KubeClient, clock: Callable[[], float]) -> None:
         self._client = client
         self._turns = Turns(clock)
-        self._identities: _Answers[Identity] = _Answers(clock, REFUSAL_SECONDS)
-        self._rights: _Answers[bool] = _Answers(clock, CACHE_SECONDS)
+        self._identities: _Answers[Identity] = _Answers(clock)
+        self._rights: _Answers[bool] = _Answers(clock)
 
     async def identify(self, token: str, peer: str) -> Identity | None:
         """The token's owner; None if the token is refused. The cache keeps hashes of tokens only."""
@@ -60,10 +63,12 @@ class ClusterReviewer:
             return identity_of(answer.get("status") or {})
 
         key = hashlib.sha256(token.encode()).digest()
-        return await self._identities.answer(key, ask, self._turns.known, lambda: self._turns.new(peer))
+        return await self._identities.answer(
+            key, ask, self._turns.known, lambda: self._turns.new(peer), refusal_s=REFUSAL_SECONDS
+        )
 
-    async def may_see(self, user: Identity, namespace: str | None) -> bool:
-        """True if the user may get TrainingJobs of a namespace (None: of all namespaces)."""
+    async def may_see(self, user: Identity, namespace: str | None, refusal_s: float = CACHE_SECONDS) -> bool:
+        """True if the user may get TrainingJobs of a namespace (None: of all namespaces). A no may be so old."""
 
         async def ask() -> bool | None:
             attributes = {"group": GROUP, "resource": "trainingjobs", "verb": "get"}
@@ -79,16 +84,22 @@ class ClusterReviewer:
 
         about = repr((user.name, user.uid, user.groups, sorted(user.extra.items()), namespace))
         key = hashlib.sha256(about.encode()).digest()
-        return bool(await self._rights.answer(key, ask, self._turns.known, self._turns.known))
+        return bool(await self._rights.answer(key, ask, self._turns.known, self._turns.known, refusal_s=refusal_s))
 
 
 async def scope_of(reviewer: Reviewer, user: Identity, namespaces: Collection[str]) -> Scope:
     """Those of these namespaces that the user may see."""
     if await reviewer.may_see(user, None):
         return EVERYTHING
+    seen = await _seen(reviewer, user, namespaces, HIDDEN_SECONDS)
+    # who may see nothing is refused, and comes back soon once they may
+    return Scope(seen or await _seen(reviewer, user, namespaces, CACHE_SECONDS))
+
+
+async def _seen(reviewer: Reviewer, user: Identity, namespaces: Collection[str], refusal_s: float) -> frozenset[str]:
     listed = sorted(namespaces)
-    allowed = await asyncio.gather(*(reviewer.may_see(user, one) for one in listed))
-    return Scope(frozenset(name for name, may in zip(listed, allowed, strict=True) if may))
+    allowed = await asyncio.gather(*(reviewer.may_see(user, one, refusal_s) for one in listed))
+    return frozenset(name for name, may in zip(listed, allowed, strict=True) if may)
 
 
 def identity_of(status: Mapping[str, Any]) -> Identity | None:
@@ -105,25 +116,28 @@ _Turn = Callable[[], AbstractAsyncContextManager[None]]
 
 
 class _Answers(Generic[T]):
-    """Cached answers by the question's hash: a yes for a minute, a no for `refusal_s`. Each kind has its own limit, and
-    the oldest entry goes first. So invented tokens displace no accepted token."""
+    """Cached answers by the question's hash: a yes for a minute, a no for as long as who asks wants. Each kind has its
+    own limit, and the oldest entry goes first. So invented tokens displace no accepted token."""
 
-    def __init__(self, clock: Callable[[], float], refusal_s: float) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._refusal_s = refusal_s
         self._yes: dict[bytes, tuple[T, float]] = {}
         self._no: dict[bytes, float] = {}
+        """When the question was asked."""
         self._asking: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, key: bytes, ask: Callable[[], Awaitable[T | None]], again: _Turn, first: _Turn) -> T | None:
-        """The cached answer, or a new one. Equal questions at the same time share one review. The review takes a turn
-        of `again` if the newest answer was a yes, else of `first`."""
-        kept, value = self._kept(key)
+    async def answer(
+        self, key: bytes, ask: Callable[[], Awaitable[T | None]], again: _Turn, first: _Turn, *, refusal_s: float
+    ) -> T | None:
+        """The cached answer, unless it is a no that is older than `refusal_s`; or a new one. Equal questions at the
+        same time share one review. The review takes a turn of `again` if the newest answer was a yes, else of `first`.
+        """
+        kept, value = self._kept(key, refusal_s)
         if kept:
             return value
         lock = self._asking.setdefault(key, asyncio.Lock())
         async with lock:
-            kept, value = self._kept(key)
+            kept, value = self._kept(key, refusal_s)
             if kept:
                 return value
             async with again() if key in self._yes else first():
@@ -132,9 +146,9 @@ class _Answers(Generic[T]):
             self._keep(key, value, asked_at)
         return value
 
-    def _kept(self, key: bytes) -> tuple[bool, T | None]:
+    def _kept(self, key: bytes, refusal_s: float) -> tuple[bool, T | None]:
         now = self._clock()
-        if self._no.get(key, 0.0) > now:
+        if self._no.get(key, float("-inf")) + refusal_s > now:
             return True, None
         found = self._yes.get(key)
         return (True, found[0]) if found is not None and found[1] > now else (False, None)
@@ -145,4 +159,4 @@ class _Answers(Generic[T]):
         kept: dict[bytes, Any] = self._no if value is None else self._yes
         while len(kept) >= _CACHE_MOST:
             del kept[next(iter(kept))]
-        kept[key] = asked_at + self._refusal_s if value is None else (value, asked_at + CACHE_SECONDS)
+        kept[key] = asked_at if value is None else (value, asked_at + CACHE_SECONDS)

@@ -117,7 +117,7 @@ class FakeReviewer:
             raise self.error
         return Identity(token) if token in self.sees else None
 
-    async def may_see(self, user: Identity, namespace: str | None) -> bool:
+    async def may_see(self, user: Identity, namespace: str | None, refusal_s: float = 0.0) -> bool:
         """Whether the user may get TrainingJobs."""
         if self.error is not None:
             raise self.error

@@ -12,6 +12,7 @@ from support.extender.cluster import job_object
 from synergy_dashboard.api.people import SECRET_HEADER
 from synergy_dashboard.api.reviews import (
     CACHE_SECONDS,
+    HIDDEN_SECONDS,
     REFUSAL_SECONDS,
     ClusterReviewer,
     Identity,
@@ -144,6 +145,31 @@ async def test_rights_are_asked_for_all_first_then_by_namespace_and_remembered(
     judge.rights.clear()
     judge.now += CACHE_SECONDS
     assert (await scope_of(reviewer, Identity("ann"), {"a", "b", "c"})).namespaces == frozenset()
+
+
+async def test_hidden_namespaces_are_reviewed_again_more_seldom_than_those_that_are_seen(
+    judge: Judge, reviewer: ClusterReviewer
+) -> None:
+    ann, namespaces = Identity("ann"), {f"n{index}" for index in range(200)}
+    judge.rights = {("ann", "n1")}
+    assert (await scope_of(reviewer, ann, namespaces)).namespaces == {"n1"}
+    judge.asked.clear()
+    judge.rights = {("ann", "n1"), ("ann", "n2")}
+    judge.now += CACHE_SECONDS
+    assert (await scope_of(reviewer, ann, namespaces)).namespaces == {"n1"}
+    assert len(judge.asked) == 2, "for all namespaces, and for the one that is seen"
+    assert await reviewer.may_see(ann, "n2"), "who asks for it is answered anew"
+    assert (await scope_of(reviewer, ann, namespaces)).namespaces == {"n1", "n2"}
+    judge.rights = {("ann", "n3")}
+    judge.now += HIDDEN_SECONDS
+    assert (await scope_of(reviewer, ann, namespaces)).namespaces == {"n3"}
+
+
+async def test_who_may_see_nothing_sees_what_they_may_within_a_minute(judge: Judge, reviewer: ClusterReviewer) -> None:
+    assert (await scope_of(reviewer, Identity("ann"), {"a", "b"})).namespaces == frozenset()
+    judge.rights = {("ann", "a")}
+    judge.now += CACHE_SECONDS
+    assert (await scope_of(reviewer, Identity("ann"), {"a", "b"})).namespaces == {"a"}
 
 
 async def test_rights_of_one_user_are_not_those_of_another(judge: Judge, reviewer: ClusterReviewer) -> None:
