@@ -40,6 +40,15 @@ def test_a_gang_trains_and_only_rank_0_saves_and_reports(leased_gang: Job, lease
     assert sum(report["done"] for report in lease_server.reports) == 1
 
 
+def test_a_gang_of_which_rank_0_may_not_write_the_last_checkpoint_goes_on_in_another_run(
+    leased_gang: Job, lease_server: LeaseServer
+) -> None:
+    lease_server.answer = lambda report: (401, b"the token is not valid")
+    assert end(leased_gang, start(leased_gang, "--step-ms", "50", SYNERGY_STEPS="20")) == [75, 75, 75]
+    assert leased_gang.termination() == {"outcome": "yielded", "step": 0, "checkpoint_step": 0}
+    assert {leased_gang.termination(rank)["outcome"] for rank in RANKS} == {"yielded"}
+
+
 @pytest.mark.parametrize("slow", [(5.0, 5.0, 5.0), (1.0, 1.0, 25.0), (25.0, 1.0, 1.0)])
 def test_all_leave_after_the_same_step_at_their_own_pace(
     leased_gang: Job, lease_server: LeaseServer, slow: tuple[float, ...]
