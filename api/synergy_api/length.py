@@ -27,10 +27,12 @@ def epoch_steps(status: TrainingJobStatus) -> int | None:
 
 
 def trained_seconds(status: TrainingJobStatus) -> float:
-    """Seconds of training over all runs so far."""
-    last = status.service.last if status.service is not None else None
-    reported = status.progress.trained_seconds if status.progress is not None else 0.0
-    return max(reported, (last.trained_seconds if last is not None else None) or 0.0)
+    """Seconds of training over all runs so far: of a run that has ended, as rank 0 left it, since what is in no
+    checkpoint is not done."""
+    last, progress = status.service.last if status.service is not None else None, status.progress
+    if last is not None and last.trained_seconds is not None and (progress is None or progress.run <= last.run):
+        return last.trained_seconds
+    return progress.trained_seconds if progress is not None else 0.0
 
 
 def share_done(spec: TrainingJobSpec, status: TrainingJobStatus, steps: int) -> float | None:

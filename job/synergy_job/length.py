@@ -48,15 +48,16 @@ class Length:
         """Why training ends after `step` steps: `PLANNED`, or the script's reason; None if it does not end."""
         if self._finish is not None:
             return self._finish
-        return PLANNED if self.reached(step) or self._time_is_up() else None
+        return PLANNED if self.reached(step) or self.time_is_up else None
 
     @property
     def trained_seconds(self) -> float:
         """Seconds of training of all runs of the job."""
         return self._worker.trained_seconds + (0.0 if self._began is None else self._clock() - self._began)
 
-    def _time_is_up(self) -> bool:
-        """Rank 0's clock decides for all processes of a job."""
+    @property
+    def time_is_up(self) -> bool:
+        """Whether the job has trained for as long as it may. Rank 0's clock decides for all processes of a job."""
         limit = self._worker.max_run_seconds
         return limit is not None and self._worker.rank == 0 and self.trained_seconds >= limit
 

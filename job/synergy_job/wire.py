@@ -1,7 +1,7 @@
 """What the processes of a gang say to each other: one JSON object a line over TCP.
 
 Member to leader:  {"hello": {...}}  {"proof": hmac}  {"done": steps}  {"leave": true}
-                   {"left": step, "end": why training ends or null}
+                   {"left": step, "end": why training ends or null, "saved": whether the step is saved here}
 Leader to member:  {"challenge": nonce, "proof": hmac}  {"welcome": true}  {"refused": why}
                    {"steps": all of the job}  {"go": steps}  {"stop": step}  {"lost": why}
                    {"bye": true, "end": why training ends or null}

@@ -332,9 +332,10 @@ async def test_every_command_answers_an_admin_and_a_user(
                 command = f"kubectl synergy {' '.join(words)}"
                 recorded.record(name if person == "admin" else f"{name}.user", command, output, names)
             if name in DATA and person == "admin":
-                found = [(await say(kubeconfig, *words, "-o", form, code=done.returncode, folder=folder)).stdout
-                         for form in ("json", "yaml")]  # fmt: skip
-                assert _shape(json.loads(found[0])) == _shape(yaml.safe_load(found[1])), name
+                asked = (say(kubeconfig, *words, "-o", form, code=done.returncode, folder=folder)
+                         for form in ("json", "yaml"))  # fmt: skip
+                as_json, as_yaml = await asyncio.gather(*asked)
+                assert _shape(json.loads(as_json.stdout)) == _shape(yaml.safe_load(as_yaml.stdout)), name
         assert (folder / "past" / "trace.csv").exists()
         wide = (await say(kubeconfig, "queue", "-o", "wide")).stdout
         assert wide.splitlines()[0].split() != (await say(kubeconfig, "queue")).stdout.splitlines()[0].split()

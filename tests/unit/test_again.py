@@ -38,7 +38,7 @@ def again(file: str, folder: Path) -> subprocess.CompletedProcess[str]:
         env={"PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -89,7 +89,7 @@ def test_a_run_that_is_ended_is_not_tried_again(tmp_path: Path, number: signal.S
             os.killpg(running.pid, number)
         else:
             running.send_signal(number)
-        said, _ = running.communicate(timeout=60)
+        said, _ = running.communicate(timeout=150)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)

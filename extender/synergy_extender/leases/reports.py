@@ -80,13 +80,15 @@ def progress_after(
     others: Mapping[Key, JobView] = _NOBODY,
     domains: Domains = NO_DOMAINS,
 ) -> Progress:
-    """The progress that the report makes. Steps never fall within one run, whatever order reports come in. `others` are
+    """The progress that the report makes. Nothing falls within one run, whatever order reports come in. `others` are
     the cluster's jobs: some of them may have its GPU too. `domains` are those of its nodes."""
     report, before = reported.report, job.status.progress
     known = before or _NOTHING
     steps, checkpoint = report.step, report.checkpoint_step
+    trained = known.trained_seconds if report.trained_seconds is None else report.trained_seconds
     if before is not None and before.run == reported.run:
         steps, checkpoint = max(steps, before.steps), max(checkpoint, before.checkpoint_steps)
+        trained = max(trained, before.trained_seconds)
     progress = Progress(
         run=reported.run,
         steps=steps,
@@ -100,7 +102,7 @@ def progress_after(
         save_seconds=known.save_seconds if report.save_seconds is None else report.save_seconds,
         resume_seconds=known.resume_seconds if report.resume_seconds is None else report.resume_seconds,
         epoch_steps=report.epoch_steps or known.epoch_steps,
-        trained_seconds=max(known.trained_seconds, report.trained_seconds or 0.0),
+        trained_seconds=trained,
         paused_seconds=max(known.paused_seconds, report.paused_seconds or 0.0),
         metrics=known.metrics if report.metrics is None else report.metrics or None,
         ended_early=report.ended_early,
@@ -139,7 +141,7 @@ def repaired(job: JobView) -> Progress | None:
     steps = _left_at(job, last, progress)
     known = progress or _NOTHING
     saved = known.save_seconds if last.save_seconds is None else last.save_seconds
-    trained = max(known.trained_seconds, last.trained_seconds or 0.0)
+    trained = known.trained_seconds if last.trained_seconds is None else last.trained_seconds
     as_left = (last.run, steps, saved, trained, last.ended_early)
     reported = (known.run, known.steps, known.save_seconds, known.trained_seconds, known.ended_early)
     if steps is None or reported == as_left:

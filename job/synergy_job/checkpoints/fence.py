@@ -38,6 +38,7 @@ class Fence:
         self.seconds = seconds
         self._heard_at = now()
         self._refused_since: float | None = None
+        self._refused_at = 0.0
         self._refusals = 0
         self._reason = ""
 
@@ -55,8 +56,9 @@ class Fence:
     def refused(self, why: str) -> None:
         """The extender does not take this pod for a worker of the job (401, 403)."""
         self._refusals += 1
+        self._refused_at = now()
         if self._refused_since is None:
-            self._refused_since = now()
+            self._refused_since = self._refused_at
         if self._refusals >= REFUSED_TIMES and now() - self._refused_since >= REFUSED_SECONDS:
             self._reason = f"the extender refuses this pod's lease: {why}"
 
@@ -84,13 +86,19 @@ class Fence:
         """Raises FencedError where checkpoints may not be changed: the fence is shut, or the lease is refused."""
         if self.shut:
             raise FencedError(f"no checkpoint is written: {self._reason}")
-        if self._refused_since is not None:
+        if self._is_refused:
             raise FencedError("no checkpoint is written while the extender refuses this pod's lease")
 
     @property
     def may_save(self) -> bool:
         """Whether `check` lets a checkpoint through."""
-        return not self.shut and self._refused_since is None
+        return not self.shut and not self._is_refused
+
+    @property
+    def _is_refused(self) -> bool:
+        """Whether the extender's last word is a refusal. After a while without another word it counts no more: the
+        right to write ends with the fence's time all the same."""
+        return self._refused_since is not None and now() - self._refused_at < REFUSED_SECONDS
 
 
 _current: Fence | None = None

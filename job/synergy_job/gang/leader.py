@@ -51,7 +51,6 @@ class Leader:
         self._done: dict[int, int] = {}
         self._left: dict[int, tuple[str | None, bool]] = {}
         """Why training ends at the members that are done, and whether they could save it."""
-        """Why training ends, as each member that has left says it."""
         self._uuids: dict[int, tuple[str, ...]] = {0: worker.gpu_uuids}
         self._granted = 0
         self._stop_at: int | None = None

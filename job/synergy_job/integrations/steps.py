@@ -45,11 +45,10 @@ class Steps:
         self.resume()
         if not self._open:
             return
-        if begun:
-            synergy_job.finish(reason)
-        else:
+        # a gang may grant a step more before all of it ends: nobody makes that one
+        if not begun or self.next():
             abandon(reason)
-        self.next()
+            self.next()
         self._steps.close()  # type: ignore[attr-defined]
         self._open = False
 

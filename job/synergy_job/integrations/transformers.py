@@ -10,11 +10,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import transformers
 
 import synergy_job
+from synergy_job.checkpoints.fence import FencedError
 from synergy_job.checkpoints.saved import Saved
 from synergy_job.integrations.steps import Steps, finite
 from synergy_job.loop.script import report_what_fits
@@ -44,6 +46,10 @@ class JobCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._options = options
         self._saved = Saved(trainer.args.output_dir)
         self._steps: Steps | None = None
+        if trainer.args.save_total_limit == 1:
+            # the trainer removes what it wrote before as soon as it has written the next one, which counts only once
+            # it is recorded: a worker that ends in between would leave none
+            trainer.args.save_total_limit = 2
 
     def checkpoint(self) -> str | None:
         """The folder for `trainer.train(resume_from_checkpoint=...)`, None where there is none."""
@@ -72,7 +78,8 @@ class JobCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """The trainer has written a checkpoint of its own (`save_strategy`), and may have removed the recorded one
         (`save_total_limit`): the job goes on from the new one. The trainer decides how long it stays."""
         if args.process_index == 0 and not getattr(args, "save_only_model", False):
-            self._saved.record(state.global_step, f"checkpoint-{state.global_step}", own=False)
+            with suppress(FencedError):  # the step that follows does what has to be done then
+                self._saved.record(state.global_step, f"checkpoint-{state.global_step}", own=False)
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The first one of an evaluation begins a pause."""

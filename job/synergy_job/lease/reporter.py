@@ -88,7 +88,7 @@ class Reporter:
         delay = 0.0
         while not self._stopped.wait(delay):
             verdict = self._report()
-            if verdict is None and self._fence.should_leave:
+            if self._fence.shut or (verdict is None and self._fence.should_leave):
                 log.warning("%s: this worker leaves", self._fence.shut or "the extender has not answered for too long")
                 self._departure.request()
                 return
@@ -118,6 +118,14 @@ class Reporter:
         if self._failures:
             log.warning("lease reports get through again after %d failures", self._failures)
         self._failures = 0
-        if verdict.memory_bytes is not None and self._on_memory is not None:
-            self._on_memory(verdict.memory_bytes)
+        self._follow_memory(verdict)
         return verdict
+
+    def _follow_memory(self, verdict: LeaseAnswer) -> None:
+        """A cache that cannot follow must not end the thread, without which the worker loses its lease."""
+        if verdict.memory_bytes is None or self._on_memory is None:
+            return
+        try:
+            self._on_memory(verdict.memory_bytes)
+        except OSError as error:
+            log.warning("the cache does not follow the plan's memory: %s", error)

@@ -28,10 +28,15 @@ def write_termination_message(
     _write(path, {"outcome": outcome, "step": step, "checkpoint_step": checkpoint_step, **known})
 
 
-def write_checkpoint_failure(path: str, function: str, error: BaseException, checkpoint_step: int) -> None:
-    """Write that the user's `function` (save or load) raised `error`."""
+def write_checkpoint_failure(path: str, function: str, error: BaseException, kept: tuple[int, float] | None) -> None:
+    """Write that the user's `function` (save or load) raised `error`. `kept` are the steps and the seconds of training
+    that the newest checkpoint has, if they are known: the next run goes on from there."""
     told = f"{type(error).__name__}: {error}"[:_LONGEST_ERROR]
-    _write(path, {"outcome": "failed", "function": function, "error": told, "checkpoint_step": checkpoint_step})
+    message: dict[str, object] = {"outcome": "failed", "function": function, "error": told}
+    if kept is not None:
+        step, seconds = kept
+        message |= {"step": step, "checkpoint_step": step, "trained_seconds": round(seconds, 3)}
+    _write(path, message)
 
 
 def _write(path: str, message: dict[str, object]) -> None:

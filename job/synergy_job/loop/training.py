@@ -12,9 +12,8 @@ from synergy_job.cache.cache import follow_memory
 from synergy_job.checkpoints.checkpoint import CheckpointError
 from synergy_job.checkpoints.fence import Fence, FencedError, install
 from synergy_job.departure import Departure
-from synergy_job.gang.base import Alone, Watchdog
-from synergy_job.gang.leader import Leader
-from synergy_job.gang.member import GangMember
+from synergy_job.gang.base import Watchdog
+from synergy_job.gang.of_worker import gang_of
 from synergy_job.lease.client import LeaseClient, Report
 from synergy_job.lease.reporter import Reporter
 from synergy_job.length import PLANNED, Length
@@ -29,7 +28,6 @@ from synergy_job.loop.termination import write_checkpoint_failure, write_termina
 
 if TYPE_CHECKING:
     from synergy_job.environment import Worker
-    from synergy_job.gang.base import Gang
     from synergy_job.loop.data import Loader
     from synergy_job.loop.rules import CheckpointRules
     from synergy_job.loop.tensors import TensorSizes
@@ -59,11 +57,13 @@ class Training(Generic[T]):
         self._ended_early: str | None = None
         self._sent: SentMeter | None = None
         self._fence = self._make_fence()
-        self._gang = self._make_gang()
+        self._gang = gang_of(worker, self._departure, self._watchdog, self._length, self._step_seconds)
         self._reporter = self._make_reporter()
         self._step = 0
         self._saved_step = 0
         self._saved_at = 0.0
+        self._saved_trained_s: float = worker.trained_seconds
+        self._fenced_step = -1
 
     def batches(self) -> Generator[T, None, None]:
         """The batches that are left to train on. A step counts when its loop body has ended.
@@ -81,6 +81,8 @@ class Training(Generic[T]):
                 raise SystemExit(EXIT_YIELDED)
             self._pauses.resumed()
             self._length.begin()
+            self._saved_at = time.monotonic()
+            self._check_time()
             self._sent = SentMeter(self._step, self._worker.world_size)
             if self._reporter is not None:
                 self._reporter.start()
@@ -143,7 +145,6 @@ class Training(Generic[T]):
     def _resume(self) -> None:
         with self._told_if_it_fails("load"):
             self._load()
-        self._saved_at = time.monotonic()
         if self._step:
             log.warning(
                 "%s run %d resumes at step %d of %s",
@@ -175,13 +176,24 @@ class Training(Generic[T]):
         except FencedError:
             raise  # no failure of the job: another run has it
         except Exception as error:
-            write_checkpoint_failure(self._worker.termination_log, function, error, self._saved_step)
+            kept = (self._saved_step, self._trained_s_when_saved) if function == "save" else None
+            write_checkpoint_failure(self._worker.termination_log, function, error, kept)
             raise
 
+    def _check_time(self) -> None:
+        """Raises `CheckpointError` where the job's time is over and nothing of it was kept: that is no success."""
+        if self._step == 0 and self._rules.load is not None and self._length.time_is_up:
+            raise CheckpointError(
+                f"the job has trained for {self._worker.trained_seconds:.0f} s, all that spec.maxRunSeconds gives, and "
+                "load() finds no checkpoint: give checkpoint_every_seconds, and more time"
+            )
+
     def _save(self) -> None:
-        if self._rules.save is None or self._saved_step == self._step:
+        if self._rules.save is None or self._step in (self._saved_step, self._fenced_step):
             return
         if not self._may_save():
+            if self._fence is not None and self._fence.shut:
+                self._departure.request()
             return
         if self._rules.every_rank or self._worker.rank == 0:
             self._watchdog.busy = True
@@ -191,10 +203,12 @@ class Training(Generic[T]):
             except FencedError as error:
                 log.warning("%s; this worker leaves", error)
                 self._departure.request()
+                self._fenced_step = self._step  # the other ranks would not save it with this one a second time
                 return
             finally:
                 self._watchdog.busy = False
         self._saved_step, self._saved_at = self._step, time.monotonic()
+        self._saved_trained_s = self._length.trained_seconds
 
     def _may_save(self) -> bool:
         """Whether the checkpoint is written. All ranks write theirs, or none: without one of them, the others would
@@ -219,7 +233,9 @@ class Training(Generic[T]):
 
     def _end(self, outcome: str) -> None:
         # what is in no checkpoint is not done: the next run starts without it
-        step = self._saved_step if outcome == "yielded" else self._step
+        left = outcome == "yielded"
+        step = self._saved_step if left else self._step
+        trained_s = self._trained_s_when_saved if left else self._length.trained_seconds
         if self._worker.local_rank == 0:
             write_termination_message(
                 self._worker.termination_log,
@@ -227,17 +243,14 @@ class Training(Generic[T]):
                 step,
                 self._saved_step,
                 save_seconds=self._pauses.save_seconds,
-                trained_seconds=round(self._length.trained_seconds, 3),
+                trained_seconds=round(trained_s, 3),
                 ended_early=self._ended_early,
             )
 
-    def _make_gang(self) -> Gang:
-        worker = self._worker
-        if worker.world_size == 1:
-            return Alone(self._departure, self._length, tuple(dict.fromkeys(worker.gpu_uuids)))
-        if worker.rank == 0:
-            return Leader(worker, self._departure, self._watchdog, self._length, self._step_seconds)
-        return GangMember(worker, self._departure, self._watchdog, self._length)
+    @property
+    def _trained_s_when_saved(self) -> float:
+        """Seconds of training that the newest checkpoint has; all, where the job keeps none."""
+        return self._length.trained_seconds if self._rules.save is None else self._saved_trained_s
 
     def _make_reporter(self) -> Reporter | None:
         if self._worker.lease is None or self._worker.rank != 0:

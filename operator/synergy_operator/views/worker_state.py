@@ -1,8 +1,9 @@
 """The state of one worker, derived from its pod alone."""
 
 import json
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from synergy_api.names import EXIT_YIELDED
 from synergy_operator.views.pod import PodView
@@ -32,6 +33,8 @@ class WorkerState(StrEnum):
 _UNKNOWN_END: Final = "ContainerStatusUnknown"
 _DONE: Final = ("finished", "measured")
 """Outcomes in the termination messages of the library and the harness that mean that all work is done."""
+_FAILED: Final = "failed"
+"""Of a worker with the library, with the name of the `function` that failed: its checkpoint was not written or read."""
 _YIELDED: Final = "yielded"
 """The library's outcome once the checkpoints of all ranks are written."""
 
@@ -39,9 +42,12 @@ _YIELDED: Final = "yielded"
 def worker_state(pod: PodView) -> WorkerState:
     """The state of a worker that the operator itself has not deleted."""
     code, taken = pod.main.exit_code, pod.deleting or bool(pod.disruption)
-    reported = _reported_outcome(pod) if code is not None else ""
+    message = _message(pod) if code is not None else {}
+    reported = str(message.get("outcome", ""))
     if code == EXIT_YIELDED or reported == _YIELDED:
         return WorkerState.YIELDED
+    if code == 0 and reported == _FAILED and message.get("function"):
+        return WorkerState.FAILED
     if code == 0 and (not taken or reported in _DONE):
         return WorkerState.SUCCEEDED
     if taken or pod.main.reason == _UNKNOWN_END:
@@ -51,8 +57,8 @@ def worker_state(pod: PodView) -> WorkerState:
     return _without_exit_code(pod)
 
 
-def _reported_outcome(pod: PodView) -> str:
-    """The outcome in the termination message, which counts in addition to the exit code.
+def _message(pod: PodView) -> Mapping[str, Any]:
+    """The termination message, whose outcome counts in addition to the exit code; empty if it is none of ours.
 
     The exit code alone is not reliable. Many scripts exit with 0 on SIGTERM, so for a deleted pod 0 proves nothing. A
     launcher such as torchrun has an exit code of its own, independent of that of its processes.
@@ -60,8 +66,8 @@ def _reported_outcome(pod: PodView) -> str:
     try:
         message = json.loads(pod.main.message or "null")
     except ValueError:
-        return ""
-    return str(message.get("outcome", "")) if isinstance(message, dict) else ""
+        return {}
+    return message if isinstance(message, dict) else {}
 
 
 def _without_exit_code(pod: PodView) -> WorkerState:

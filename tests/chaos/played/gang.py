@@ -257,7 +257,8 @@ class Gang:
             return "broken"
         if self._fence is not None and not self._fence.may_save:
             self._book.hurt(self.run, "its fence was shut before its checkpoint was written")
-            self._departure.request()
+            if self._fence.shut:
+                self._departure.request()
             return then and "yielded"  # nobody is done with what is in no checkpoint
         self._training.save(number)
         self._save_seconds = round(time.monotonic() - begun, 3)

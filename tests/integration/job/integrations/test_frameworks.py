@@ -53,6 +53,13 @@ def test_early_stopping_of_the_trainer_counts_no_step_that_was_not_made(jobs: Jo
     assert job.termination["ended_early"] == "the Trainer ended after step 20"
 
 
+def test_the_recorded_checkpoint_is_there_until_the_next_one_is_recorded(jobs: Jobs) -> None:
+    """A trainer that keeps one checkpoint removes the one before when it has written the next."""
+    job = jobs.of("transformers")
+    assert job.run("steps=30", "keep=1") == 0
+    assert sorted(path.name for path in (job.folder / "out").glob("checkpoint-*")) == ["checkpoint-20", "checkpoint-30"]
+
+
 def test_a_step_is_an_update_not_a_batch(jobs: Jobs) -> None:
     job = jobs.of("lightning")
     assert job.run("accumulate=3", SYNERGY_STEPS="10") == 0

@@ -57,9 +57,10 @@ def by_transformers():
     stops = given.get("early") == "yes"
     args = TrainingArguments(
         output_dir=str(Path(FOLDER) / "out"), max_steps=STEPS, per_device_train_batch_size=8, use_cpu=True,
-        save_strategy="steps" if stops else "no", save_steps=10, eval_steps=10,
+        save_strategy="steps" if stops or given.get("keep") else "no", save_steps=10, eval_steps=10,
         evaluation_strategy="steps" if stops or given.get("evaluate") else "no", report_to=[], logging_steps=5,
         disable_tqdm=True, load_best_model_at_end=stops, metric_for_best_model="loss", lr_scheduler_type="constant",
+        save_total_limit=int(given["keep"]) if "keep" in given else None,
     )  # fmt: skip
     early = [EarlyStoppingCallback(early_stopping_patience=1, early_stopping_threshold=1e9)] if stops else []
     train(Trainer(model, args, train_dataset=Data(), eval_dataset=Data(), callbacks=early))

@@ -193,7 +193,8 @@ def test_a_save_that_fails_fails_the_run(job: Job) -> None:
     assert code == 1
     assert "OSError: disk full" in output
     told = json.loads((job.folder / "termination-0").read_text())
-    assert told == {"outcome": "failed", "function": "save", "error": "OSError: disk full", "checkpoint_step": 0}
+    kept = {"step": 0, "checkpoint_step": 0, "trained_seconds": 0.0}
+    assert told == {"outcome": "failed", "function": "save", "error": "OSError: disk full", **kept}
 
 
 def test_without_save_and_load_progress_is_lost_with_a_warning(job: Job) -> None:

@@ -76,10 +76,25 @@ def test_a_job_that_ends_by_time_saves_and_is_done(leased_job: Job, lease_server
 
 
 def test_the_time_of_earlier_runs_counts(job: Job) -> None:
+    (job.folder / "state-0.json").write_text('{"step": 3, "batches": [0, 1, 2]}')
     code, _ = by(job, MAX_RUN_SECONDS=100, TRAINED_SECONDS=100).run()
     assert code == 0
     assert not (job.folder / "bodies-0").exists()
     assert job.trained_seconds() >= 100
+
+
+def test_a_job_whose_time_is_over_without_a_checkpoint_has_not_succeeded(job: Job) -> None:
+    code, output = by(job, MAX_RUN_SECONDS=100, TRAINED_SECONDS=100).run()
+    assert code == 1
+    assert "the job has trained for 100 s, all that spec.maxRunSeconds gives, and load() finds no checkpoint" in output
+
+
+def test_time_that_is_in_no_checkpoint_is_trained_again(leased_job: Job, lease_server: LeaseServer) -> None:
+    lease_server.answer = lambda report: (401, b"the token is not valid")
+    code, output = by(leased_job, MAX_RUN_SECONDS=1).run("--step-ms", "20")
+    assert code == 75, output
+    assert leased_job.trained_seconds() == 0.0
+    assert leased_job.termination() == {"outcome": "yielded", "step": 0, "checkpoint_step": 0}
 
 
 def test_rank_0_ends_a_gang_by_time(gang: Job) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from support.extender.cluster import NOW, job
+from synergy_api.length import trained_seconds
 from synergy_api.parts.progress import Progress
 from synergy_api.timestamps import format_time
 from synergy_extender.leases.reports import Report, Reported, due, progress_after, repaired
@@ -57,6 +58,22 @@ def test_what_is_left_in_time_is_known_from_what_has_trained() -> None:
     assert (after.trained_seconds, after.paused_seconds, after.percent) == (100.0, 20.0, 50)
     late = progress_after(view, Reported(1, Report(step=9, trained_seconds=80.0)), NOW)
     assert late.trained_seconds == 90.0
+
+
+def test_time_that_is_in_no_checkpoint_does_not_count() -> None:
+    """The last checkpoint of run 1 could not be written: run 2 begins with the time of the one before."""
+    last = {"run": 1, "outcome": "Yielded", "step": 5, "trainedSeconds": 60.0}
+    told = {
+        "progress": {**progress(1, 9, 5), "trainedSeconds": 200.0},
+        "service": {"run": 1, "endedRun": 1, "last": last},
+    }
+    view = job("j", spec={"steps": None, "maxRunSeconds": 200}, status=told)
+    assert trained_seconds(view.status) == 60.0
+    found = repaired(view)
+    assert found is not None
+    assert (found.trained_seconds, found.steps, found.percent) == (60.0, 5, 30)
+    after = progress_after(view, Reported(2, Report(step=6, trained_seconds=61.0)), NOW)
+    assert after.trained_seconds == 61.0
 
 
 def test_epochs_count_once_their_steps_are_known() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.job.lease_server import LeaseServer, leave_in
+from support.job.lease_server import LeaseServer, go_on, leave_in
 from support.job.process import wait_until
 from synergy_job import Checkpoint, FencedError
 from synergy_job.checkpoints import fence as fence_module
@@ -68,6 +68,31 @@ def test_a_refused_lease_stops_checkpoints_at_once_and_the_worker_after_a_while(
     assert fence.shut == ""
     fence.refused("403")
     assert fence.shut == "the extender refuses this pod's lease: 403"
+
+
+def test_a_refusal_that_is_not_repeated_counts_no_more_after_a_while(clock: Clock) -> None:
+    """As where the extender is away since: the worker leaves by the fence's time, with a last checkpoint."""
+    fence = Fence(600.0)
+    fence.refused("401")
+    clock.now += REFUSED_SECONDS - 1
+    assert not fence.may_save
+    clock.now += 1
+    assert fence.may_save
+    fence.check()
+    clock.now += 540.0
+    assert not fence.may_save, "its time is over all the same"
+
+
+def test_a_worker_whose_fence_was_shut_leaves_though_it_is_answered_again(
+    clock: Clock, lease_server: LeaseServer, lease_client: LeaseClient
+) -> None:
+    """As after its machine stood still: the right to write does not come back, so training on is in vain."""
+    fence, departure = Fence(600.0), Departure()
+    clock.now += 600.0
+    assert fence.shut
+    lease_server.answer = lambda report: go_on(0.1)
+    Reporter(lease_client, departure, lambda done: Report(7, 5, 1.0, done=done), None, fence).start()
+    wait_until(departure.due, "the request to leave")
 
 
 def test_being_told_to_leave_does_not_extend_the_time(

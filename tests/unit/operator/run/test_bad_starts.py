@@ -260,6 +260,18 @@ def test_a_checkpoint_function_that_raises_is_named_whichever_rank_it_was() -> N
     assert "log of pod job-1-1" in world.message("Running")
 
 
+def test_a_checkpoint_function_that_raises_fails_the_run_whatever_the_exit_code() -> None:
+    """A launcher, or a script that goes on after the exception, may end with 0."""
+    world = World()
+    world.settle()
+    world.grant(("n1", 1, 3000, 8))
+    world.run_all()
+    world.exit("job-1-0", 0, json.dumps({"outcome": "failed", "function": "save", "error": "OSError: disk full"}))
+    world.settle()
+    assert world.reason("Running") == "CheckpointFailed"
+    assert world.status.phase != "Succeeded"
+
+
 def test_what_was_heard_of_a_job_is_forgotten_with_it() -> None:
     world = bound()
     pod = read_pod(world.pods["job-1-0"])
