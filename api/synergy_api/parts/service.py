@@ -92,7 +92,12 @@ class ServiceStatus(ApiModel):
         Field(max_length=MOST_NODE_FAILURES, description="Nodes on which its runs failed, the newest last."),
     ] = []
     refusals: Annotated[
-        int, Field(ge=0, description="Runs in a row that were refused before they began; each lengthens the wait.")
+        int,
+        Field(
+            ge=0,
+            description="Runs in a row that were refused before they began, or left unasked with steps that no "
+            "checkpoint has; each lengthens the wait.",
+        ),
     ] = 0
     suspended_since: Annotated[Timestamp | None, Field(description="Since when spec.suspend has held the job.")] = None
     suspended_seconds: Annotated[

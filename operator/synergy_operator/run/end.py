@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.progress import Progress
 from synergy_api.parts.service import RunOutcome, ServiceStatus
 from synergy_api.reasons import Reason
 from synergy_api.timestamps import format_time, parse_time
@@ -89,6 +90,20 @@ def not_before(accounting: ServiceStatus, moment: float) -> ServiceStatus:
     if accounting.retry_at is not None and parse_time(accounting.retry_at) >= moment:
         return accounting
     return accounting.model_copy(update={"retry_at": format_time(moment)})
+
+
+def left_unsaved(allocation: Allocation, outcome: RunOutcome, progress: Progress | None) -> bool:
+    """Whether the run left unasked, with steps that no checkpoint has: it may write none, or has no place for one."""
+    if allocation.state == "Revoked" or outcome.outcome != "Yielded" or outcome.step is None:
+        return False
+    return progress is not None and progress.run == allocation.run and progress.steps > outcome.step
+
+
+def held_back(accounting: ServiceStatus, refusals: int, now: float) -> ServiceStatus:
+    """The accounting after one more refused run than `refusals`. A job that can never write a checkpoint would
+    otherwise train the same steps again at once, for ever."""
+    times = refusals + 1
+    return accounting.model_copy(update={"refusals": times, "retry_at": format_time(now + refused_seconds(times))})
 
 
 def _refusals(service: ServiceStatus, outcome: RunOutcome, ran: bool) -> int:

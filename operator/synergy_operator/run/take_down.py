@@ -8,7 +8,7 @@ from synergy_api.reasons import Finding
 from synergy_api.timestamps import parse_time
 from synergy_operator.actions import DeletePod
 from synergy_operator.conditions import no
-from synergy_operator.run.end import close_run, ended_at, not_before
+from synergy_operator.run.end import close_run, ended_at, held_back, left_unsaved, not_before
 from synergy_operator.run.fencing import fenced_at, unseen_until, waiting_for
 from synergy_operator.run.forgiveness import forgiven, noted_failure
 from synergy_operator.run.open_run import OpenRun
@@ -68,6 +68,8 @@ def closed(run: OpenRun, outcome: RunOutcome) -> RunStep:
     progress = run.observed.job.status.progress
     service = forgiven(run.service, run.number, progress, ended)
     accounting = close_run(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
+    if left_unsaved(run.allocation, outcome, progress):
+        accounting = held_back(accounting, run.service.refusals, run.now)
     accounting = noted_failure(accounting, outcome, progress, ended)
     unseen = _unseen_until(run)
     if unseen is not None:

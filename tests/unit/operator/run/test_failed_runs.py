@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from support.operator.world import World, two_workers
 from synergy_api.timestamps import parse_time
 
@@ -85,6 +87,31 @@ def test_a_launcher_with_an_exit_code_of_its_own_has_yielded_if_the_library_says
     assert service.last is not None
     assert (service.last.outcome, service.last.step, service.failures) == ("Yielded", 42, 0)
     assert world.status.phase == "Queued"
+
+
+def test_a_run_that_leaves_unasked_and_unsaved_is_tried_less_and_less_often() -> None:
+    """For example where another job's checkpoint is in its place: it would train the same steps for ever."""
+    world = World()
+    world.settle()
+    for run, wait in ((1, 10.0), (2, 20.0), (3, 40.0)):
+        world.grant()
+        world.run_all()
+        world.job["status"]["progress"] = {"run": run, "steps": 90, "checkpointSteps": 40}
+        world.exit(f"job-{run}-0", 75, json.dumps({"outcome": "yielded", "step": 40, "checkpoint_step": 40}))
+        world.settle()
+        service = world.status.service
+        assert service is not None
+        assert service.retry_at is not None
+        assert parse_time(service.retry_at) - world.now == pytest.approx(wait, abs=1.0)
+        assert service.failures == 0
+        world.wait(wait + 1)
+    world.grant()
+    world.run_all()
+    world.job["status"]["progress"] = {"run": 4, "steps": 90, "checkpointSteps": 40}
+    world.exit("job-4-0", 75, json.dumps({"outcome": "yielded", "step": 90, "checkpoint_step": 90}))
+    world.settle()
+    assert world.status.service is not None
+    assert (world.status.service.retry_at, world.status.service.refusals) == (None, 0)
 
 
 def test_sidecars_do_not_keep_a_finished_run_open() -> None:
