@@ -82,7 +82,8 @@ class Training(Generic[T]):
             self._pauses.resumed()
             self._length.begin()
             self._saved_at = time.monotonic()
-            self._check_time()
+            with self._told_if_it_fails("load"):
+                self._check_time()
             self._sent = SentMeter(self._step, self._worker.world_size)
             if self._reporter is not None:
                 self._reporter.start()

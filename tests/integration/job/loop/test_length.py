@@ -86,7 +86,9 @@ def test_the_time_of_earlier_runs_counts(job: Job) -> None:
 def test_a_job_whose_time_is_over_without_a_checkpoint_has_not_succeeded(job: Job) -> None:
     code, output = by(job, MAX_RUN_SECONDS=100, TRAINED_SECONDS=100).run()
     assert code == 1
-    assert "the job has trained for 100 s, all that spec.maxRunSeconds gives, and load() finds no checkpoint" in output
+    says = "CheckpointError: the job has trained for 100 s, all that spec.maxRunSeconds gives, and load() finds no"
+    assert says in output
+    assert says in job.termination()["error"]
 
 
 def test_time_that_is_in_no_checkpoint_is_trained_again(leased_job: Job, lease_server: LeaseServer) -> None:
