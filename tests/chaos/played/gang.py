@@ -125,6 +125,7 @@ class Gang:
         self._task: asyncio.Task[None] | None = None
         self._broken = ""
         self._fence: Fence | None = None
+        self._client: ReachedClient | None = None
         self._save_seconds: float | None = None
         self.told = False
         """A worker got SIGTERM."""
@@ -202,6 +203,8 @@ class Gang:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        if self._client is not None:
+            self._client.close()
 
     async def _live(self) -> None:
         reporter = await self._reporter() if self._training.library else None
@@ -313,8 +316,8 @@ class Gang:
         env = environment(pod)
         access = LeaseAccess(env["SYNERGY_EXTENDER_URL"], str(file), env["SYNERGY_CA_CERT"])
         self._fence = Fence(float(env["SYNERGY_FENCE_SECONDS"]))
-        client = ReachedClient(access, self.reachable.is_set, self._answers)
-        return Reporter(client, self._departure, self._progress(), fence=self._fence)
+        self._client = ReachedClient(access, self.reachable.is_set, self._answers)
+        return Reporter(self._client, self._departure, self._progress(), fence=self._fence)
 
     def _progress(self) -> Callable[[bool], Report]:
         training, number = self._training, self.run[1]
