@@ -26,8 +26,8 @@ class History:
 
 
 def told_by(event: Object) -> tuple[str, Happening] | None:
-    """The uid of the object that an event is about, and what it says. None for an event without an object, or without a
-    time that parses: a user who may create events can write any text."""
+    """The uid of the object that an event is about, and what it says. None for an event that names no object, or whose
+    time cannot be read: users write events too, with any text in them."""
     involved = event.get("regarding") or event.get("involvedObject") or {}
     uid = str(involved.get("uid") or "")
     at = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")

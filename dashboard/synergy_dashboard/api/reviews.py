@@ -21,7 +21,7 @@ REFUSAL_SECONDS: Final = 5.0
 HIDDEN_SECONDS: Final = 300.0
 """How long a list leaves out a namespace that the user may not see: most users may see few of many."""
 _CACHE_MOST: Final = 50_000
-"""For example of 200 users and 250 namespaces; 10 MB."""
+"""For example of 200 users and 250 namespaces."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ async def scope_of(reviewer: Reviewer, user: Identity, namespaces: Collection[st
     if await reviewer.may_see(user, None):
         return EVERYTHING
     seen = await _seen(reviewer, user, namespaces, HIDDEN_SECONDS)
-    # who may see nothing is refused, and comes back soon once they may
+    # The API answers a user without any right with 403. A right that they get then works within a minute.
     return Scope(seen or await _seen(reviewer, user, namespaces, CACHE_SECONDS))
 
 

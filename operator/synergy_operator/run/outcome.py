@@ -1,6 +1,5 @@
 """The outcome of a training run, derived from its pods."""
 
-import json
 from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, Final
@@ -13,7 +12,7 @@ from synergy_operator.pods.gang import GangWorker
 from synergy_operator.run.step import reason_of, reason_text
 from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.pod import PodView
-from synergy_operator.views.worker_state import WorkerState, worker_state
+from synergy_operator.views.worker_state import WorkerState, termination_message, worker_state
 
 STRAGGLER_SECONDS: Final = 30.0
 """How long the rest of a gang may take to leave after the first worker has left."""
@@ -72,7 +71,7 @@ def with_reported_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutco
     step = None if first is None else reported_step(first)
     if first is None or step is None:
         return outcome
-    message = _message(first)
+    message = termination_message(first)
     told = {
         "save_seconds": _seconds(message, "save_seconds"),
         "trained_seconds": _seconds(message, "trained_seconds"),
@@ -91,7 +90,7 @@ def killed_before_checkpoint(
     and the next run gets more time.
     """
     late = reason_of(outcome).reason is Reason.LEASE_OVER
-    if not late or not any(pod.main.exit_code == _KILLED and not _message(pod) for pod in pods):
+    if not late or not any(pod.main.exit_code == _KILLED and not termination_message(pod) for pod in pods):
         return outcome
     kept = progress.checkpoint_steps
     facts = {"seconds": round(seconds), "lost": max(0, progress.steps - kept), "kept": kept}
@@ -102,7 +101,7 @@ def killed_before_checkpoint(
 
 def reported_step(pod: PodView) -> int | None:
     """The step in the library's termination message; None where there is no such message."""
-    step = _message(pod).get("step")
+    step = termination_message(pod).get("step")
     return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
 
 
@@ -125,7 +124,7 @@ def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerSta
 
 
 def _succeeded(run: int, first: PodView) -> RunOutcome:
-    early, step = _ended_early(_message(first)), reported_step(first)
+    early, step = _ended_early(termination_message(first)), reported_step(first)
     if early is None or step is None:
         return _outcome(run, "Succeeded", say(Reason.WORKERS_SUCCEEDED, run=run), exit_code=0)
     return _outcome(run, "Succeeded", say(Reason.ENDED_EARLY, run=run, step=step, why=early), 0)
@@ -194,19 +193,10 @@ def _on(outcome: RunOutcome, nodes: Iterable[str]) -> RunOutcome:
 
 def _checkpoint(pod: PodView) -> tuple[str, str] | None:
     """The checkpoint function that raised in the worker, and its error, from the library's termination message."""
-    message = _message(pod)
+    message = termination_message(pod)
     if message.get("outcome") != "failed" or not message.get("function"):
         return None
     return str(message["function"]), str(message.get("error") or "an exception")
-
-
-def _message(pod: PodView) -> Mapping[str, Any]:
-    """The library's termination message; empty if there is none."""
-    try:
-        message = json.loads(pod.main.message or "null")
-    except ValueError:
-        return {}
-    return message if isinstance(message, dict) else {}
 
 
 def _loss(pod: PodView) -> str:

@@ -42,7 +42,7 @@ _YIELDED: Final = "yielded"
 def worker_state(pod: PodView) -> WorkerState:
     """The state of a worker that the operator itself has not deleted."""
     code, taken = pod.main.exit_code, pod.deleting or bool(pod.disruption)
-    message = _message(pod) if code is not None else {}
+    message = termination_message(pod) if code is not None else {}
     reported = str(message.get("outcome", ""))
     if code == EXIT_YIELDED or reported == _YIELDED:
         return WorkerState.YIELDED
@@ -57,7 +57,7 @@ def worker_state(pod: PodView) -> WorkerState:
     return _without_exit_code(pod)
 
 
-def _message(pod: PodView) -> Mapping[str, Any]:
+def termination_message(pod: PodView) -> Mapping[str, Any]:
     """The termination message, whose outcome counts in addition to the exit code; empty if it is none of ours.
 
     The exit code alone is not reliable. Many scripts exit with 0 on SIGTERM, so for a deleted pod 0 proves nothing. A

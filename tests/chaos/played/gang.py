@@ -262,7 +262,7 @@ class Gang:
             self._book.hurt(self.run, "its fence was shut before its checkpoint was written")
             if self._fence.shut:
                 self._departure.request()
-            return then and "yielded"  # nobody is done with what is in no checkpoint
+            return "yielded" if then else ""  # the last steps are in no checkpoint: the job has not finished
         self._training.save(number)
         self._save_seconds = round(time.monotonic() - begun, 3)
         return then
