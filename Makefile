@@ -280,7 +280,7 @@ test-long: properties job-long storm recorder worker-clusters chaos chaos-outage
 # what waits for a cluster leaves the other core to what computes, and the longest comes first; output comes suite by
 # suite. The end-to-end tests, which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target integration-product unit performance-small integration-processes integration-page integration-devcluster test-docker chaos-short
+	$(MAKE) --jobs=2 --output-sync=target integration-product unit integration-processes chaos-short performance-small integration-devcluster integration-page test-docker
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

@@ -27,6 +27,8 @@ ANNOTATION_PLANNED_NODE: Final = f"{GROUP}/planned-node"
 """The node the plan gave the pod; filter and bind admit no other."""
 ANNOTATION_BOUND: Final = f"{GROUP}/bound"
 """Written by the Binding itself: JSON of what the extender recorded when it bound the pod."""
+ANNOTATION_JOB_UID: Final = f"{GROUP}/job-uid"
+"""On pods of which the TrainingJob is not the controller, those of profile runs and of managed objects: its uid."""
 
 ANNOTATION_DEVICES: Final = f"{GROUP}/devices"
 """On pods of nodes with shared GPUs: how many of the device plugin's devices the pod asks for."""
@@ -36,6 +38,13 @@ ANNOTATION_RESOURCE: Final = f"{GROUP}/gpu-resource"
 
 ANNOTATION_EMPTY_BY: Final = f"{GROUP}/empty-by"
 """On Nodes: when no job may run there any more (RFC 3339). An administrator writes it, by `kubectl synergy drain`."""
+
+LABEL_PUBLISHED: Final = f"{GROUP}/published"
+"""On a ThroughputProfile: with the value `true` the operator published it, and deletes it when there are too many."""
+SCRIPT_VOLUME: Final = "script"
+"""The volume of a pod template that has a submitted program, from a ConfigMap."""
+ANNOTATION_SCRIPT: Final = f"{GROUP}/script"
+"""On such a template: hash of the program. The ConfigMap has another name for each job."""
 
 LABEL_MANAGED: Final = f"{GROUP}/managed"
 """On a Job or the like: with the value `true` the operator makes a TrainingJob that starts and stops it."""

@@ -8,6 +8,7 @@ import click
 
 from synergy_core.model.names import nearest
 from synergy_core.model.snapshot import FieldError
+from synergy_view.words import printable
 
 
 class BadInputError(click.ClickException):
@@ -17,7 +18,7 @@ class BadInputError(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Write the one line."""
-        click.echo(f"error: {self.format_message()}", file=file, err=True)
+        click.echo(f"error: {printable(self.format_message())}", file=file, err=True)
 
 
 class OneLineGroup(click.Group):

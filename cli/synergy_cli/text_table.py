@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+from synergy_view.words import printable
+
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns padded to the widest cell; numbers, percentages and a dash are aligned to the right."""
+    """Columns padded to the widest cell; numbers, percentages and a dash are aligned to the right. No cell can add a
+    line to the table."""
+    header, *rows = [[printable(cell) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     right = [bool(rows) and all(_numeric(row[column]) for row in rows) for column in range(len(header))]
     lines = [

@@ -14,7 +14,7 @@ from synergy_clusters.claims.fence import Fence
 from synergy_clusters.copies import manifest, permit, update
 from synergy_clusters.forecast.prospects import Placed
 from synergy_clusters.protocol import Seen, Step
-from synergy_clusters.status import failed, given_up_now, is_urgent, offered_now, told
+from synergy_clusters.status import failed, given_up_now, is_urgent, offered_now, start_in_words, told
 from synergy_clusters.views import NEVER, Copy, HubJob, Key, ours, read_copy, read_hub_job
 from synergy_clusters.worker_clusters.worker import Worker
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
@@ -112,9 +112,8 @@ class Actions:
             facts = {"problems": problems or "there are no worker clusters", "seconds": REFUSED_SECONDS}
             status = told(job, self._nowhere(job), None, (False, say(Reason.NO_CLUSTER, **facts)), now)
             return await self._write(key, job, status) if status != job.item.get("status") else None
-        start = "at once" if best.start_s <= now + 1 else f"at {format_time(float(int(best.start_s)))}"
         offer = self._place(job, name=best.cluster, offer=job.offer.offer + 1)
-        finding = say(Reason.OFFERED_TO_CLUSTER, cluster=best.cluster, start=start)
+        finding = say(Reason.OFFERED_TO_CLUSTER, cluster=best.cluster, start=start_in_words(best.start_s, now))
         _LOG.info("%s/%s is offered to cluster %s (offer %d)", *key, offer.name, offer.offer)
         return await self._write(key, job, told(job, offer, None, (True, finding), now))
 

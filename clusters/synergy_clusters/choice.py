@@ -1,9 +1,11 @@
 """Which worker cluster a job is offered to. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Final
+
+from synergy_core.model.snapshot import Job, Snapshot
 
 _SOONER_S: Final = 60.0
 _SOONER_PART: Final = 0.25
@@ -35,3 +37,18 @@ def worth_moving(present: Prospect | None, best: Prospect | None, now: float) ->
         return True
     gain = present.start_s - best.start_s
     return best.cluster != present.cluster and gain > max(_SOONER_S, _SOONER_PART * (present.start_s - now))
+
+
+def least_wanted(clusters: Mapping[str, tuple[Job, Snapshot]], offered: Mapping[str, int]) -> str:
+    """The cluster for a job of whose start nothing is known there: the one whose jobs want the smallest multiple of the
+    GPUs that the job may use. Empty if none has enough GPUs for it.
+
+    `clusters` has the job as each cluster's planner would see it, and the cluster without it. `offered` are the GPUs of
+    jobs that the clusters got meanwhile.
+    """
+    wanted: dict[str, float] = {}
+    for name, (job, snapshot) in clusters.items():
+        usable = sum(node.gpus for node in snapshot.nodes if not job.gpu_types or node.gpu_type in job.gpu_types)
+        if usable >= job.gpus:
+            wanted[name] = (offered.get(name, 0) + sum(one.gpus for one in snapshot.jobs)) / usable
+    return min(wanted, key=lambda name: (wanted[name], name), default="")

@@ -216,9 +216,11 @@ class Dispatcher:
 
     async def _carry_out(self, key: Key, job: HubJob, answer: Placed) -> HubJob | None:
         if not answer.reached:
+            tells = bool(answer.problems) and not job.offer.name
+            written = await self._actions.offer(key, job, answer) if tells else None
             self._asked.add(job.uid)
-            self._offers.want(Wish(key, job, self._actions.refusals(job)))
-            return None
+            self._offers.want(Wish(key, written or job, self._actions.refusals(job)))
+            return written
         self._move_at[job.uid] = self._clock() + self._reconsider_s
         if answer.best is None:
             self._offer_at[job.uid] = self._clock() + NO_CLUSTER_SECONDS

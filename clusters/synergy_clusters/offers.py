@@ -4,14 +4,17 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 import aiohttp
 
+from synergy_api.timestamps import format_time
+from synergy_clusters.choice import Prospect, least_wanted
 from synergy_clusters.copies import manifest
 from synergy_clusters.forecast.look import Future, NoForecastError
-from synergy_clusters.forecast.process import placed
+from synergy_clusters.forecast.process import Answers, placed
 from synergy_clusters.forecast.prospects import Asked, Placed, Question
 from synergy_clusters.views import HubJob, Key
 from synergy_clusters.worker_clusters.worker import Worker
@@ -23,6 +26,9 @@ _GATHER_SECONDS: Final = 0.2
 """Jobs that come together are offered in one round."""
 _MOST: Final = 200
 """Jobs of one round."""
+LEFT_OUT_SECONDS: Final = 600.0
+"""For so long a cluster is not forecast at which the process of forecasts ended. Meanwhile it gets only jobs that start
+in no cluster with a forecast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,8 @@ class Offers:
         self._decided = decided
         self._wishes: dict[Key, Wish] = {}
         self._some = asyncio.Event()
+        self._left_out: dict[str, tuple[float, str]] = {}
+        """Clusters at which the process of forecasts ended: until when they are not forecast, and why."""
 
     def want(self, wish: Wish) -> None:
         """Let the job be part of the next round."""
@@ -71,33 +79,33 @@ class Offers:
 
     async def _round(self, wishes: list[Wish]) -> dict[str, Placed]:
         workers = list(self._workers())
-        looked = await asyncio.gather(*(self._look(worker, wishes) for worker in workers))
-        futures: dict[str, Future] = {}
-        away: dict[str, str] = {}
-        for worker, found in zip(workers, looked, strict=True):
-            if isinstance(found, Future):
-                futures[worker.name] = found
-            else:
-                away[worker.name] = found
-        asked = [
-            Asked(
-                _name(wish),
-                {
-                    name: future.jobs[_name(wish)]
-                    for name, future in futures.items()
-                    if _name(wish) in future.jobs and name not in wish.but
-                },
-                wish.job.offer.name,
-            )
-            for wish in wishes
-        ]
-        clusters = {name: (future.snapshot, future.config) for name, future in futures.items()}
-        answers = await placed(Question(clusters, asked, time.time()))
-        for wish in wishes:
-            own = {name: one.problems[_name(wish)] for name, one in futures.items() if _name(wish) in one.problems}
-            answer = answers[_name(wish)]
-            answers[_name(wish)] = Placed(answer.best, {**away, **own, **answer.problems, **wish.but}, answer.reached)
-        return answers
+        looked = list(zip(workers, await asyncio.gather(*(self._look(one, wishes) for one in workers)), strict=True))
+        futures = {worker.name: found for worker, found in looked if isinstance(found, Future)}
+        away = {worker.name: found for worker, found in looked if isinstance(found, str)}
+        now = time.monotonic()
+        without = {name: why for name, (until, why) in self._left_out.items() if now < until and name in futures}
+        # no job leaves a cluster that answers for want of a forecast: it may start there soon
+        answering = {worker.name for worker in workers if worker.reachable}
+        staying = answering & (away.keys() | without.keys())
+        known = {name: future for name, future in futures.items() if name not in without}
+        asked = [_asked(wish, known) for wish in wishes if wish.job.offer.name not in staying]
+        clusters = {name: (future.snapshot, future.config) for name, future in known.items()}
+        try:
+            answers = await placed(Question(clusters, asked, time.time()))
+        except NoForecastError as error:
+            _LOG.error("a round of offers has no forecast: %s", error)
+            answers, without = Answers({}), {**without, **dict.fromkeys(known, str(error))}
+        if answers.ended_at:
+            self._leave_out(answers.ended_at, answers.why)
+        found = {_name(wish): answers.placed.get(_name(wish), Placed(None)) for wish in wishes}
+        told = {_name(wish): _completed(wish, found[_name(wish)], futures, {**away, **without}) for wish in wishes}
+        nowhere = [wish for wish in wishes if wish.job.offer.name not in answering]
+        return {**told, **_without_forecast(nowhere, told, {name: futures[name] for name in without})}
+
+    def _leave_out(self, cluster: str, why: str) -> None:
+        _LOG.error("cluster %s is not forecast for %d s: %s", cluster, LEFT_OUT_SECONDS, why)
+        until = format_time(float(int(time.time() + LEFT_OUT_SECONDS)))
+        self._left_out[cluster] = time.monotonic() + LEFT_OUT_SECONDS, f"{why}; the cluster is asked again at {until}"
 
     async def _look(self, worker: Worker, wishes: list[Wish]) -> Future | str:
         """The cluster's future, or why there is none."""
@@ -112,6 +120,47 @@ class Offers:
             return str(error)
         except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
             return f"it cannot be read: {error}"
+        except Exception as error:  # noqa: BLE001 - the other clusters may have the jobs
+            _LOG.exception("cluster %s", worker.name)
+            return f"it cannot be looked at: {error!r}"
+
+
+def _asked(wish: Wish, futures: Mapping[str, Future]) -> Asked:
+    name = _name(wish)
+    seen_as = {
+        cluster: future.jobs[name]
+        for cluster, future in futures.items()
+        if name in future.jobs and cluster not in wish.but
+    }
+    return Asked(name, seen_as, wish.job.offer.name)
+
+
+def _completed(wish: Wish, answer: Placed, futures: Mapping[str, Future], away: Mapping[str, str]) -> Placed:
+    """The answer with what is known of the clusters without it."""
+    if not answer.reached:
+        return answer
+    name = _name(wish)
+    own = {cluster: future.problems[name] for cluster, future in futures.items() if name in future.problems}
+    return Placed(answer.best, {**away, **own, **answer.problems, **wish.but})
+
+
+def _without_forecast(
+    wishes: Iterable[Wish], answers: Mapping[str, Placed], futures: Mapping[str, Future]
+) -> dict[str, Placed]:
+    """The answers for jobs that start in no cluster with a forecast: one of these clusters, which have none, gets each.
+    Better there than nowhere: a job that waits there may move once there is a forecast."""
+    found: dict[str, Placed] = {}
+    offered: dict[str, int] = {}
+    for wish in wishes:
+        name, answer = _name(wish), answers[_name(wish)]
+        if answer.best is not None or not answer.reached:
+            continue
+        taken_by = {cluster: one for cluster, one in futures.items() if name in one.jobs and cluster not in wish.but}
+        cluster = least_wanted({key: (one.jobs[name], one.snapshot) for key, one in taken_by.items()}, offered)
+        if cluster:
+            offered[cluster] = offered.get(cluster, 0) + futures[cluster].jobs[name].gpus
+            found[name] = replace(answer, best=Prospect(inf, inf, cluster))
+    return found
 
 
 def _name(wish: Wish) -> str:

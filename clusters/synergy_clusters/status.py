@@ -1,6 +1,7 @@
 """What the hub's TrainingJob says: its copy's status, where it is, and why. Pure."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 from synergy_api.names import ANNOTATION_GIVE_UP
@@ -86,7 +87,14 @@ def offered_now(job: HubJob, *, reachable: bool, away_since: float) -> tuple[boo
         return True, say(Reason.STAYS_IN_CLUSTER, cluster=cluster)
     if reason == Reason.OFFERED_TO_CLUSTER:
         return True, Finding(Reason.OFFERED_TO_CLUSTER, message)
-    return True, say(Reason.OFFERED_TO_CLUSTER, cluster=cluster, start="as soon as it can")
+    return True, say(Reason.OFFERED_TO_CLUSTER, cluster=cluster, start=start_in_words(inf, 0.0))
+
+
+def start_in_words(start_s: float, now: float) -> str:
+    """When a cluster starts a job; infinite: without a forecast."""
+    if start_s == inf:
+        return "as soon as it can"
+    return "at once, by forecast" if start_s <= now + 1 else f"at {format_time(float(int(start_s)))}, by forecast"
 
 
 def given_up_now(job: HubJob, away_since: float) -> tuple[bool, Finding]:

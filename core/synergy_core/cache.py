@@ -8,7 +8,7 @@ plan is the same with the memory of earlier ones as without, but where an alloca
 from collections.abc import Sequence
 from itertools import groupby
 
-from synergy_core.colocation.combinations import KnownPairs
+from synergy_core.colocation.kinds.known_pairs import KnownPairs
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Further
 from synergy_core.model.snapshot import Job, Node

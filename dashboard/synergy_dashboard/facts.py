@@ -140,20 +140,28 @@ class Usage:
 
 
 class History(Protocol):
-    """Queries of the history. `namespaces` None means all. Times select facts that overlap [`since_s`, `until_s`)."""
+    """Queries of the history. `namespaces` None means all. Times select facts that overlap [`since_s`, `until_s`). Of
+    more than `most` facts the answer is the newest."""
 
     def job(self, namespace: str, name: str) -> JobFact | None:
         """The newest job of that name."""
         ...
 
-    def jobs(self, since_s: float, until_s: float, namespaces: Collection[str] | None) -> Sequence[JobFact]:
-        """Jobs that existed, by creation."""
+    def jobs(
+        self,
+        since_s: float,
+        until_s: float,
+        namespaces: Collection[str] | None,
+        most: int,
+        after: JobFact | None = None,
+    ) -> Sequence[JobFact]:
+        """Jobs that were created in that time, by creation and uid: the first `most`, or those that follow `after`."""
         ...
 
     def runs(
-        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
     ) -> Sequence[tuple[JobFact, RunFact]]:
-        """Runs that held GPUs, by their grant."""
+        """Runs that held GPUs, by their grant. Of more than `most` those that hold some still, and that ended last."""
         ...
 
     def runs_of(self, uid: str) -> Sequence[RunFact]:
@@ -164,8 +172,14 @@ class History(Protocol):
         """By time."""
         ...
 
-    def resizes(self, since_s: float, until_s: float) -> Sequence[ResizeFact]:
-        """Of all jobs, by time."""
+    def resizes(
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
+    ) -> Sequence[tuple[JobFact, ResizeFact]]:
+        """By time."""
+        ...
+
+    def resized(self, since_s: float, until_s: float, namespaces: Collection[str] | None) -> Collection[str]:
+        """The uids of the jobs of which a run was resized."""
         ...
 
     def waits_of(self, uid: str) -> Sequence[WaitFact]:
@@ -173,7 +187,7 @@ class History(Protocol):
         ...
 
     def waits(
-        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
     ) -> Sequence[tuple[JobFact, WaitFact]]:
         """Waits that began in that time, by their begin."""
         ...
@@ -190,6 +204,6 @@ class History(Protocol):
         """By tenant and namespace."""
         ...
 
-    def first_s(self) -> float | None:
+    def first_s(self, namespaces: Collection[str] | None = None) -> float | None:
         """The earliest time in the history; None while it is empty."""
         ...

@@ -42,6 +42,8 @@ class Page:
         found = _LIST.decode(data)
         self.version = str(found.metadata["resourceVersion"])
         self.rest = str(found.metadata.get("continue") or "")
+        self.size = len(data)
+        """Bytes of the answer."""
         self._items = found.items or []
 
     def __len__(self) -> int:
@@ -54,6 +56,10 @@ class Page:
         """Namespace and name of each object, and its resourceVersion. The rest is not decoded."""
         for one in map(_NAMED.decode, self._items):
             yield (one.metadata.namespace, one.metadata.name), one.metadata.resourceVersion
+
+    def drop(self) -> None:
+        """Forget the objects, also where somebody still holds the page."""
+        self._items = []
 
 
 def decode(data: bytes) -> Any:

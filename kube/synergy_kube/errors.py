@@ -32,6 +32,10 @@ class Gone(ApiError):  # noqa: N818 - named as Kubernetes names it
     """The resource version is too old to watch from (410)."""
 
 
+class LongAnswer(Exception):  # noqa: N818 - named as the others
+    """An answer is longer than the limit that was set for it. Nothing of it is kept."""
+
+
 _BY_CODE: Mapping[int, type[ApiError]] = {404: NotFound, 409: Conflict, 410: Gone}
 
 

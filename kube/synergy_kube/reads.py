@@ -1,9 +1,10 @@
 """Reads: objects, collections in pages, watches and logs."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 
 from synergy_kube.answers import Object, Page, event_of, lines_of
-from synergy_kube.errors import ApiError
+from synergy_kube.paging import PAGE_ITEMS, in_pages
 from synergy_kube.resources import PODS, Resource
 from synergy_kube.transport import Requests
 
@@ -13,9 +14,6 @@ SILENT_SECONDS = 15.0
 """A watch on which nothing comes for so long, not even its end, is dead. What was read until then must not pass for the
 present for long."""
 _WATCH_CHUNK = 1 << 16
-PAGE_ITEMS = 500
-"""Objects of a large collection in one answer, as kube-apiserver's own clients ask for them."""
-_PAGES_MOST = 10_000
 _METADATA_ALONE = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 
 
@@ -42,16 +40,17 @@ class Reads(Requests):
         field_selector: str = "",
         most: int = PAGE_ITEMS,
         after: str = "",
+        most_bytes: int = 0,
     ) -> Page:
-        """At most `most` objects of a collection (0: all of them), those that follow the page whose `rest` is `after`.
+        """At most `most` objects of a collection, those that follow the page whose `rest` is `after`.
 
-        Every page has its own time limit. Raises Gone if `after` is too old to go on from: begin anew.
+        Every page has its own time limit. Raises Gone if `after` is too old to go on from: begin anew. Raises
+        LongAnswer if the objects have more than `most_bytes` as JSON; 0 is no limit.
         """
-        query = _selectors(label_selector, field_selector) | ({"limit": str(most)} if most else {})
-        query |= {"continue": after} if after else {}
-        return Page(await self._bytes("GET", resource.path(namespace), query=query))
+        query = _selectors(label_selector, field_selector) | _part(most, after)
+        return Page(await self._bytes("GET", resource.path(namespace), query=query, most_bytes=most_bytes))
 
-    async def pages(
+    def pages(
         self,
         resource: Resource,
         namespace: str | None = None,
@@ -60,22 +59,14 @@ class Reads(Requests):
         field_selector: str = "",
         most: int = PAGE_ITEMS,
     ) -> AsyncGenerator[Page]:
-        """A collection that may be large, in pages that all show the same version. Handle each page before you ask for
-        the next: only one is in memory.
+        """A collection that may be large, in pages of at most `most` objects that all show the same version. Of large
+        objects a page has fewer (`synergy_kube.paging`). Handle each page before you ask for the next: it is empty
+        then.
 
-        Raises Gone if the API server forgets that version before the last page: begin anew, with larger pages.
+        Raises Gone if the API server forgets that version before the last page: begin anew, with more objects a page.
         """
-        rest = ""
-        for _ in range(_PAGES_MOST):
-            page = await self.page(
-                resource, namespace, label_selector=label_selector, field_selector=field_selector, most=most, after=rest
-            )
-            rest = page.rest
-            yield page
-            del page
-            if not rest:
-                return
-        raise _endless(resource)
+        ask = partial(self.page, resource, namespace, label_selector=label_selector, field_selector=field_selector)
+        return in_pages(ask, most, resource.plural)
 
     async def versions(self, resource: Resource, namespace: str | None = None) -> dict[tuple[str, str], str]:
         """The resourceVersion of each object of a collection now, by namespace and name. The API server sends metadata
@@ -83,16 +74,15 @@ class Reads(Requests):
 
         Raises like `pages`.
         """
+
+        async def ask(*, most: int, after: str, most_bytes: int) -> Page:
+            path, query = resource.path(namespace), _part(most, after)
+            return Page(await self._bytes("GET", path, query=query, headers=_METADATA_ALONE, most_bytes=most_bytes))
+
         found: dict[tuple[str, str], str] = {}
-        rest = ""
-        for _ in range(_PAGES_MOST):
-            query = {"limit": str(PAGE_ITEMS)} | ({"continue": rest} if rest else {})
-            page = Page(await self._bytes("GET", resource.path(namespace), query=query, headers=_METADATA_ALONE))
+        async for page in in_pages(ask, PAGE_ITEMS, resource.plural):
             found.update(page.versions())
-            rest = page.rest
-            if not rest:
-                return found
-        raise _endless(resource)
+        return found
 
     async def watch(
         self,
@@ -137,8 +127,8 @@ class Reads(Requests):
                 yield line
 
 
-def _endless(resource: Resource) -> ApiError:
-    return ApiError(500, "TooManyPages", f"the list of {resource.plural} does not end")
+def _part(most: int, after: str) -> dict[str, str]:
+    return {"limit": str(most)} | ({"continue": after} if after else {})
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ import aiohttp
 from synergy_kube.answers import Object
 from synergy_kube.client import KubeClient
 from synergy_kube.errors import ApiError, Gone, NotFound
-from synergy_kube.reads import PAGE_ITEMS
+from synergy_kube.paging import PAGE_ITEMS
 from synergy_kube.resources import Resource
 
 _LOG = logging.getLogger(__name__)
@@ -23,11 +23,12 @@ _BACKOFF_MOST_SECONDS = 5.0
 _SHORT_WATCH_SECONDS = 1.0
 _STRETCH_SECONDS = 0.0005
 """For how long changes are taken without a break: others on the event loop answer requests."""
-_PAGE_GROWTH = 4
+_LARGER_PAGE_ITEMS = 4 * PAGE_ITEMS
+"""More would not help: of usual objects so many are as large as a page may be."""
 _AHEAD_CODE = 504
 """The answer to a version that the API server has not come to, as after its data was restored from a backup."""
 _EXPIRED_LISTS = 3
-"""After how many lists that expired before their last page the collection is read in one piece."""
+"""So many lists in a row that expired before their last page begin anew at once."""
 
 Key = tuple[str, str]
 """(namespace, name); the namespace is empty for cluster resources."""
@@ -109,13 +110,14 @@ class Reflector:
         return self._items.get((namespace, name))
 
     async def read_once(self, namespace: str | None = None) -> None:
-        """Read the collection now and do not follow it; with `namespace` only what is in that one.
+        """Read the collection now and do not follow it; with `namespace` only what is in that one. `run` goes on from
+        there.
 
         Raises ApiError, aiohttp.ClientError or TimeoutError.
         """
         if namespace is not None:
             self._namespace = namespace
-        await self._relist()
+        self._version = await self._relist()
 
     async def run(self) -> None:
         """Follow the collection until cancelled; the server's absence is waited out."""
@@ -162,8 +164,8 @@ class Reflector:
     async def _relist(self) -> str:
         """Read the whole collection. Returns the version that all its pages show.
 
-        The API server forgets a version after some minutes: a list that takes longer begins anew with larger pages, at
-        last with a single one.
+        The API server forgets a version after some minutes: a list that takes longer begins anew, with more objects
+        in a page. Raises Gone if the last of these lists has expired too.
         """
         most = PAGE_ITEMS
         for _ in range(_EXPIRED_LISTS):
@@ -171,8 +173,8 @@ class Reflector:
                 return await self._read_pages(most)
             except Gone:
                 _LOG.warning("the list of %s expired before its last page", self._resource.plural)
-                most *= _PAGE_GROWTH
-        return await self._read_pages(0)
+                most = _LARGER_PAGE_ITEMS
+        return await self._read_pages(most)
 
     async def _read_pages(self, most: int) -> str:
         """Objects that are not in the list are forgotten once its last page is there: before, they may yet come."""

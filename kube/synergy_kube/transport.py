@@ -10,7 +10,7 @@ import aiohttp
 from synergy_kube import credentials
 from synergy_kube.answers import Object, decode
 from synergy_kube.connection import Connection, without_credentials
-from synergy_kube.errors import error_of
+from synergy_kube.errors import LongAnswer, error_of
 from synergy_kube.resources import Resource
 
 _TIMEOUT_SECONDS = 30.0
@@ -106,7 +106,9 @@ class Requests:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
         silent_s: float | None = None,
+        most_bytes: int = 0,
     ) -> bytes:
+        """The body of an answer. Raises LongAnswer as soon as it has more than `most_bytes`; 0 is no limit."""
         timeout = aiohttp.ClientTimeout(
             total=_TIMEOUT_SECONDS, sock_connect=_ANSWER_SECONDS, sock_read=silent_s or _ANSWER_SECONDS
         )
@@ -114,7 +116,7 @@ class Requests:
             async with await self._connection.send(
                 method, path, query=query, body=body, content_type=content_type, timeout=timeout, more_headers=headers
             ) as response:
-                answer = await response.read()
+                answer = await _body(response, most_bytes)
         except (aiohttp.ClientError, TimeoutError):
             self.on_error(UNREACHABLE)
             raise
@@ -134,3 +136,16 @@ class Requests:
                 self.on_error(str(response.status))
                 raise error_of(response.status, decode(await response.read()))
             yield response
+
+
+async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
+    if not most_bytes or response.status >= 400:
+        return await response.read()
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > most_bytes:
+            response.close()  # closes its connection, so that the server stops sending
+            raise LongAnswer
+        parts.append(part)
+    return b"".join(parts)

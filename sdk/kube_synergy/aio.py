@@ -35,13 +35,12 @@ Script = str | os.PathLike[str]
 class Job(Generic[T]):
     """A job of the cluster. `result()` returns a T where a function was submitted that does.
 
-    Each call opens its own connection, so there is nothing to close. All of them raise ForbiddenError,
-    NotInstalledError, JobNotFoundError and UnreachableError.
+    A later job of the same name is another one. Each call opens its own connection, so there is nothing to close. All
+    of them raise ForbiddenError, NotInstalledError, JobNotFoundError and UnreachableError.
     """
 
-    def __init__(self, name: str, where: Where) -> None:
-        self.name = name
-        self.where = where
+    def __init__(self, name: str, uid: str, where: Where) -> None:
+        self.name, self.uid, self.where = name, uid, where
 
     @property
     def namespace(self) -> str:
@@ -56,7 +55,7 @@ class Job(Generic[T]):
         """What it is doing now."""
         with explained():
             async with connected(self.where) as cluster:
-                return status_of(await cluster.job(self.name))
+                return status_of(await cluster.job(self.name, self.uid))
 
     async def states(self) -> AsyncIterator[JobStatus]:
         """Its status every second; the last one is that with which it has ended.
@@ -111,7 +110,7 @@ class Job(Generic[T]):
         await self.wait(timeout_s)
         with explained():
             async with connected(self.where) as cluster:
-                return cast(T, value_of(self.name, await newest_record(cluster, self.name)))
+                return cast(T, value_of(self.name, await newest_record(cluster, self.name, self.uid)))
 
     async def log_lines(
         self, *, follow: bool = False, rank: int | None = None, tail: int | None = None
@@ -125,8 +124,8 @@ class Job(Generic[T]):
         """
         with explained():
             async with connected(self.where) as cluster:
-                await cluster.job(self.name)
-                pods = await worker_pods(cluster, self.name, rank)
+                await cluster.job(self.name, self.uid)
+                pods = await worker_pods(cluster, self.name, self.uid, rank)
                 async for line in log_lines(cluster, pods, follow=follow, tail=tail):
                     if not line.text.startswith(MARK):
                         yield line
@@ -141,7 +140,7 @@ class Job(Generic[T]):
         """Why it waits, or where it runs: the one reason that counts, the jobs in its way, the next step."""
         with explained():
             async with connected(self.where) as cluster:
-                asked = await cluster.job(self.name)
+                asked = await cluster.job(self.name, self.uid)
                 others, hidden = await cluster.visible_jobs()
                 answer = why(asked, others, time.time())
                 if hidden and answer.position is not None:
@@ -163,7 +162,7 @@ class Job(Generic[T]):
 
         with explained():
             async with connected(self.where) as cluster:
-                asked, present = await job_and_cluster(cluster, self.name)
+                asked, present = await job_and_cluster(cluster, self.name, self.uid)
                 for note in present.notes if present is not None else ():
                     cluster.tell(note)
         if present is None:
@@ -179,24 +178,24 @@ class Job(Generic[T]):
         """Hold it: it writes a checkpoint, leaves its GPUs and is not planned until it is resumed."""
         with explained():
             async with connected(self.where) as cluster:
-                await set_suspend(cluster, self.name, suspend=True)
+                await set_suspend(cluster, self.name, self.uid, suspend=True)
 
     async def resume(self) -> None:
         """Let it go on from its checkpoint."""
         with explained():
             async with connected(self.where) as cluster:
-                await set_suspend(cluster, self.name, suspend=False)
+                await set_suspend(cluster, self.name, self.uid, suspend=False)
 
     async def delete(self) -> None:
         """Delete it and what it owns: its program, and the volume of `checkpoint_storage`."""
         with explained():
             async with connected(self.where) as cluster:
-                await delete(cluster, self.name)
+                await delete(cluster, self.name, self.uid)
 
     async def _states(self, cluster: Cluster) -> AsyncIterator[JobStatus]:
         seen = False
         try:
-            async for one in states(cluster, self.name):
+            async for one in states(cluster, self.name, self.uid):
                 seen = True
                 yield status_of(one)
         except NotFound:
@@ -207,7 +206,7 @@ class Job(Generic[T]):
     async def _ended(self, cluster: Cluster, last: JobStatus | None) -> JobStatus:
         assert last is not None, "a job has a state, or is not found"
         if last.phase == "Failed":
-            record = await newest_record(cluster, self.name) or {}
+            record = await newest_record(cluster, self.name, self.uid) or {}
             raise JobFailedError(last.job, last.reason, last.message, record.get("traceback", ""))
         return last
 
@@ -275,9 +274,10 @@ async def job(
     """A job that is there already. Raises JobNotFoundError; InvalidJobError for what cannot be a name."""
     check_names(name=name, **({"namespace": namespace} if namespace else {}))
     with explained():
-        found: Job[Any] = Job(name, Where.of(kubeconfig, context, namespace))
-    await found.status()
-    return found
+        where = Where.of(kubeconfig, context, namespace)
+        async with connected(where) as cluster:
+            found = await cluster.job(name)
+    return Job(found.name, found.uid, where)
 
 
 def program_of(program: Callable[..., Any] | Script, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Program:
@@ -297,4 +297,4 @@ async def created(
         where = Where.of(kubeconfig, context, namespace)
         async with connected(where) as cluster:
             created = await create(cluster, submission, dry_run=dry_run)
-    return Job(created.name, Where(kubeconfig, context, created.namespace))
+    return Job(created.name, created.uid, Where(kubeconfig, context, created.namespace))

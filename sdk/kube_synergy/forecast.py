@@ -5,7 +5,7 @@ from dataclasses import dataclass
 UNKNOWN = {
     "NoSteps": "nobody knows yet how many steps an epoch has, or the job does not say its steps",
     "NotProfiled": "its speed is not known: it has not been measured, nor has a job of the same program",
-    "NeverFits": "no GPU type that it may use has as many GPUs",
+    "NeverFits": "no GPU type that it may use has as many GPUs with the CPU and memory that it asks for at least",
     "Finished": "it has ended",
     "Suspended": "spec.suspend holds it",
     "NotPlanned": "no plan considers it now: kubectl synergy why",

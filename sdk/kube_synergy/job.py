@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Job(Generic[T]):
     """A job of the cluster. `result()` returns a T where a function was submitted that does.
 
-    Each call opens its own connection, so there is nothing to close. All of them raise ForbiddenError,
-    NotInstalledError, JobNotFoundError and UnreachableError.
+    A later job of the same name is another one. Each call opens its own connection, so there is nothing to close. All
+    of them raise ForbiddenError, NotInstalledError, JobNotFoundError and UnreachableError.
     """
 
     def __init__(self, job: aio.Job[T]) -> None:

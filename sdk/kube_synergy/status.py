@@ -8,6 +8,7 @@ from synergy_api.length import total_steps
 from synergy_api.resources.training_job import FINISHED, Phase
 from synergy_view.seen import SeenJob
 from synergy_view.why import why
+from synergy_view.words import printable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class JobStatus:
 
     def __str__(self) -> str:
         told = self.phase if self.reason == self.phase else f"{self.phase}: {self.reason}"
-        return f"{told}: {self.message}" if self.message else told
+        return printable(f"{told}: {self.message}" if self.message else told)
 
 
 def status_of(job: SeenJob) -> JobStatus:

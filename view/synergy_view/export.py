@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -81,18 +81,28 @@ def export(
 
 
 def by_arrival(rows: Iterable[Mapping[str, Any]], round_s: float) -> tuple[dict[str, Any], ...]:
-    """The rows of a trace, with `arrival_s` in seconds since the epoch, by arrival. In the result it counts from the
+    """The rows of a trace, in any order, as `from_begin` makes them."""
+    return tuple(from_begin(sorted(rows, key=arrival), round_s))
+
+
+def arrival(row: Mapping[str, Any]) -> tuple[float, str]:
+    """What the rows of a trace are sorted by."""
+    return row["arrival_s"], row["job_id"]
+
+
+def from_begin(rows: Iterable[Mapping[str, Any]], round_s: float) -> Iterator[dict[str, Any]]:
+    """The rows of a trace by arrival, whose `arrival_s` is in seconds since the epoch. In the result it counts from the
     begin of the round in which the first job came: the simulator then plans at the moments at which the cluster did.
     Jobs that had one name after the other are told apart."""
-    listed = sorted(rows, key=lambda row: (row["arrival_s"], row["job_id"]))
-    begin = math.floor(listed[0]["arrival_s"] / round_s) * round_s if listed else 0.0
-    names, found = Counter[str](), []
-    for row in listed:
+    begin = None
+    names = Counter[str]()
+    for row in rows:
+        if begin is None:
+            begin = math.floor(row["arrival_s"] / round_s) * round_s
         name = row["job_id"]
         names[name] += 1
         again = f"{name}#{names[name]}" if names[name] > 1 else name
-        found.append({**row, "job_id": again, "arrival_s": round(row["arrival_s"] - begin)})
-    return tuple(found)
+        yield {**row, "job_id": again, "arrival_s": round(row["arrival_s"] - begin)}
 
 
 def steps_known(job: SeenJob) -> int:

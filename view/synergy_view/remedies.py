@@ -5,6 +5,7 @@ other jobs.
 """
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -96,7 +97,7 @@ def _remedy(change: _Change, given: Allocation) -> Remedy:
     step = ""
     if change.spec is not None:
         patch = json.dumps({"spec": change.spec}, separators=(",", ":"))
-        step = f"kubectl patch trainingjob {name} -n {namespace} --type merge -p '{patch}'"
+        step = f"kubectl patch trainingjob {name} -n {namespace} --type merge -p {shlex.quote(patch)}"
     return Remedy(kind=change.kind, told=change.told, gets=gets, step=step)
 
 

@@ -1,9 +1,12 @@
-"""Times and amounts in few words."""
+"""Times and amounts in few words, and texts for a terminal."""
 
+import re
 from typing import Final
 
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 _GIB: Final = 1 << 30
+_OBEYED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, line breaks, and what turns the direction of writing."""
 
 
 def duration(seconds: float) -> str:
@@ -42,3 +45,12 @@ def listed(names: list[str], most: int = 3) -> str:
     """The first few names, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def printable(text: str) -> str:
+    """The text as one line that a terminal shows as it is: what the terminal would obey becomes an escape such as
+    `\\x1b` or `\\n`.
+
+    Users decide what is in messages of their jobs, and administrators read them in a terminal.
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

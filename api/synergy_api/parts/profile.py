@@ -1,13 +1,16 @@
 """Sensitivity matrices in a spec (given) or a status (measured)."""
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from synergy_api.base import BY_GPU_TYPE, ApiModel, Timestamp
 from synergy_api.parts.usage import UsageSource
 from synergy_core.model.snapshot import FASTEST, SLOWEST
+
+MOST_RELATIVE_ERROR: Final = 1e6
+"""The largest relative error of a measured speed. Its square must stay a number."""
 
 _ClientThreadPercent = Annotated[
     int | None,
@@ -112,12 +115,20 @@ DemandList = Annotated[list[DemandVector], Field(json_schema_extra={**BY_GPU_TYP
 """Demand vectors of one job, at most one for each GPU type."""
 
 
+def _at_most(value: Any) -> Any:
+    """The API server refuses a larger error. An object may have been stored with one before: it must stay readable."""
+    return min(value, MOST_RELATIVE_ERROR) if isinstance(value, int | float) else value
+
+
+_RelativeError = Annotated[float, Field(ge=0, le=MOST_RELATIVE_ERROR), BeforeValidator(_at_most)]
+
+
 class ProfileRun(ApiModel):
     """What one profile Job found."""
 
     steps_per_second: Annotated[float, Field(gt=0, description="Mean throughput in training steps per second.")]
     relative_error: Annotated[
-        float, Field(ge=0, description="Standard error of the mean step rate, relative to it.")
+        _RelativeError, Field(description="Standard error of the mean step rate, relative to it.")
     ] = 0.0
     job: Annotated[str, Field(description="Name of the Kubernetes Job that measured it.")] = ""
 
@@ -135,7 +146,8 @@ class ProfilePoint(ApiModel):
     ]
     steps_per_second: Annotated[float, Field(gt=0, description="Mean throughput in training steps per second.")]
     relative_error: Annotated[
-        float, Field(ge=0, description="Standard error of the mean step rate of the runs themselves, relative to it.")
+        _RelativeError,
+        Field(description="Standard error of the mean step rate of the runs themselves, relative to it."),
     ] = 0.0
     low_steps_per_second: Annotated[
         float | None, Field(ge=0, description="Lower end of the 95 % confidence interval, once the series is done.")

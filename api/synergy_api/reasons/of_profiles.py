@@ -194,6 +194,14 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "The profile run's Kubernetes Job is there, but its pod was refused.",
         "Warning",
     ),
+    Reason.PROFILE_JOB_CHANGED: Entry(
+        (ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),
+        "run {run}: the annotations of Job {job} have been changed, they no longer say what it measured",
+        "let only the operator write the annotations of profile Jobs",
+        "Its result does not count. The run counts as failed, and the next one measures the point again. A pair of "
+        "jobs is set aside, and counts as no failure.",
+        "Warning",
+    ),
     Reason.PROFILE_FAILED: Entry(
         (ReasonPlace.FINISHED,),
         "the job could not be measured",

@@ -42,8 +42,8 @@ QUEUE: Final[dict[Reason, Entry]] = {
         (ReasonPlace.QUEUE, ReasonPlace.EVENT),
         "the API server refuses what kube-synergy writes of this job: {problem}. It is tried again, at the "
         "latest after 5 minutes",
-        "make the object smaller where it is too large, upgrade the CRDs where a field is not declared, else ask the "
-        "cluster's administrator what refuses the write",
+        "make the object smaller where it is too large, upgrade the CRDs where a field is not declared, delete the job "
+        "where its namespace is gone, else ask the cluster's administrator what refuses the write",
         "Without its status the job can neither start nor leave. Other jobs are planned without it meanwhile.",
         "Warning",
     ),

@@ -10,8 +10,8 @@ _O: Final = (ReasonPlace.OFFERED,)
 WORKER_CLUSTERS: Final[dict[Reason, Entry]] = {
     Reason.OFFERED_TO_CLUSTER: Entry(
         _O,
-        "cluster {cluster} has the job: by forecast it starts there {start}",
-        means="Until it starts there, it may be offered to another cluster.",
+        "cluster {cluster} has the job and starts it {start}",
+        means="Until it starts there, it may be offered to another cluster. The start is a forecast if there is one.",
     ),
     Reason.STAYS_IN_CLUSTER: Entry(_O, "cluster {cluster} has the job and may start it; it stays there"),
     Reason.CLUSTER_AWAY: Entry(

@@ -101,6 +101,7 @@ class Reason(StrEnum):
     RUN_ENDED = "RunEnded"
     SPEC_CHANGED = "SpecChanged"
     PROFILE_POD_MISSING = "ProfilePodMissing"
+    PROFILE_JOB_CHANGED = "ProfileJobChanged"
 
     NOT_FINISHED = "NotFinished"
     JOB_SUCCEEDED = "JobSucceeded"

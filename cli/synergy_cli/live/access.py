@@ -11,6 +11,7 @@ from kube_synergy.live.cluster import Cluster, Object, Where, connected
 from synergy_cli.errors import BadInputError
 from synergy_cli.live.output import note
 from synergy_kube import ApiError, NoClusterError
+from synergy_view.words import printable
 
 __all__ = ["Cluster", "Object", "Where", "ask", "hidden_nodes", "run_online", "where_of"]
 
@@ -34,11 +35,11 @@ def run_online(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
     except NoClusterError as error:
         raise BadInputError(str(error)) from error
     except ApiError as error:
-        raise click.ClickException(error.message or str(error)) from error
+        raise click.ClickException(printable(error.message or str(error))) from error
     except (aiohttp.ClientError, TimeoutError) as error:
         raise click.ClickException(f"the API server does not answer: {error or 'no answer in time'}") from error
     except ValueError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(printable(str(error))) from error
 
 
 def where_of(kubeconfig: str | None, context: str | None, namespace: str | None, everywhere: bool) -> Where:

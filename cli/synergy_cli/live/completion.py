@@ -52,11 +52,10 @@ async def _names(plural: str, given: dict[str, Any]) -> list[str]:
     file, context = given.get("kubeconfig"), given.get("context")
     async with await KubeClient.connect(file, context) as client:
         if plural == "namespaces":
-            items = (await client.list(NAMESPACES))["items"]
+            found = await client.versions(NAMESPACES)
         else:
-            namespace = given.get("namespace") or default_namespace(file, context)
-            items = (await client.list(TRAINING_JOBS, namespace))["items"]
-    return sorted(item["metadata"]["name"] for item in items)
+            found = await client.versions(TRAINING_JOBS, given.get("namespace") or default_namespace(file, context))
+    return sorted(name for _, name in found)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import click
 import yaml
 
 from synergy_cli.text_table import text_table
+from synergy_view.words import printable
 
 _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "unknown": "cyan"}
 
@@ -30,12 +31,17 @@ def write_data(value: Any, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(document, indent=2))
     else:
-        click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True).rstrip())
+        click.echo(yaml.safe_dump(document, sort_keys=False).rstrip())
 
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:
     """A table, or the sentence `nothing` if there are no rows."""
     click.echo(text_table(header, rows) if rows else nothing)
+
+
+def write_line(text: str, *, err: bool = False) -> None:
+    """One line, which stays one whatever the cluster's texts in it have."""
+    click.echo(printable(text), err=err)
 
 
 def coloured(level: str) -> str:
@@ -45,10 +51,10 @@ def coloured(level: str) -> str:
 
 def heading(text: str) -> None:
     """Print a heading."""
-    click.echo(click.style(text, bold=True))
+    click.echo(click.style(printable(text), bold=True))
 
 
 def note(text: str) -> None:
     """Print a note on stderr: a pipe gets the answer only."""
     if text:
-        click.echo(f"note: {text}", err=True)
+        write_line(f"note: {text}", err=True)

@@ -12,6 +12,7 @@ from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError
 from synergy_cli.files import in_file, read_input
 from synergy_view.moving import UNTYPED, Choices, Remark, Translation, translate
+from synergy_view.words import printable
 
 _WIDTH = 100
 
@@ -100,9 +101,9 @@ def _write(found: Translation) -> None:
         click.echo("---")
         for remark in remarks:
             click.echo(_comment(remark))
-        click.echo(yaml.safe_dump(made, sort_keys=False, width=_WIDTH, allow_unicode=True).rstrip())
+        click.echo(yaml.safe_dump(made, sort_keys=False, width=_WIDTH).rstrip())
 
 
 def _comment(remark: Remark) -> str:
     path = f" {remark.path}" if remark.path else ""
-    return f"# {remark.source}{path}: {remark.message}".replace("\n", " ")
+    return printable(f"# {remark.source}{path}: {remark.message}")

@@ -48,6 +48,8 @@ class Look:
                 views[key] = self._view(key, manifest)
             except ValueError as error:
                 problems[str(key)] = str(error)
+            except Exception as error:  # noqa: BLE001 - the cluster may have the other jobs
+                problems[str(key)] = f"it cannot be read as a job: {error!r}"
         built = future_snapshot(replace(self.state, jobs={**self.state.jobs, **views}), self.policy, self.now)
         asked = {str(key): view for key, view in views.items()}
         jobs = {job.name: job for job in built.snapshot.jobs if job.name in asked}

@@ -1,41 +1,96 @@
 """Forecasts in a process for each round of offers: the controller goes on meanwhile, and the memory is free again."""
 
 import asyncio
-import multiprocessing
-import os
-import resource
-import time
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+import logging
+import pickle
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
+from synergy_clusters.forecast.child import LENGTH, Message, frames
 from synergy_clusters.forecast.look import NoForecastError
-from synergy_clusters.forecast.prospects import Placed, Question, place
+from synergy_clusters.forecast.prospects import Placed, Question
 
-SECONDS: Final = 30.0
-"""After so long no further job of a round is begun; the next round has it."""
-_NICENESS: Final = 10
-_MOST_BYTES: Final = 1 << 30
-"""A round that needs more memory fails."""
+_LOG = logging.getLogger(__name__)
+MOST_SECONDS: Final = 60.0
+"""A process that is longer at reading one cluster, or at the forecast of one job in one, is ended."""
+_STARTS: Final = 2
+"""How often a process is started that ends before it has told a cluster."""
+_CHILD: Final = "synergy_clusters.forecast.child"
 
 
-async def placed(question: Question) -> dict[str, Placed]:
-    """The cluster for each job. Raises NoForecastError if the process fails."""
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(1, mp_context=context, initializer=_behave)
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The cluster for each job. `ended_at` is the cluster at which the process was when it ended too early, empty if it
+    did not: jobs without an answer are then not reached, and `problems` say why."""
+
+    placed: dict[str, Placed]
+    ended_at: str = ""
+    why: str = ""
+
+
+async def placed(question: Question) -> Answers:
+    """The answers. A process that ends before it has told a cluster is started again; if that does not help, it raises
+    NoForecastError."""
+    if not question.jobs:
+        return Answers({})
+    request = await asyncio.to_thread(lambda: tuple(frames(question)))
+    why = ""
+    for _ in range(_STARTS):
+        answers = await _answers(question, request)
+        if answers.ended_at or not answers.why:
+            return answers
+        why = answers.why
+        _LOG.error("the process of forecasts ended before it had told a cluster: %s", why)
+    raise NoForecastError(why)
+
+
+async def _answers(question: Question, request: Sequence[bytes]) -> Answers:
+    """What one process answers. `why` without `ended_at`: it ended before it had told a cluster."""
+    child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
+    asking = asyncio.create_task(_ask(child, request))
+    found: dict[str, Placed] = {}
+    cluster = ""
     try:
-        return await asyncio.get_running_loop().run_in_executor(pool, _place, question)
-    except (BrokenProcessPool, MemoryError) as error:
-        raise NoForecastError(f"the process of the forecast failed: {error}") from error
+        async with asyncio.timeout(MOST_SECONDS) as limit:
+            while len(found) < len(question.jobs):
+                job, told = await _message(child)
+                limit.reschedule(asyncio.get_running_loop().time() + MOST_SECONDS)
+                if isinstance(told, Placed):
+                    found[job] = told
+                else:
+                    cluster = told
+        return Answers(found)
+    except TimeoutError:
+        why = f"a forecast took longer than {MOST_SECONDS:g} s"
+    except (asyncio.IncompleteReadError, ConnectionError):
+        why = "the process of a forecast died"
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        if child.returncode is None:
+            child.kill()
+        await child.wait()
+        asking.cancel()
+        await asyncio.wait((asking,))
+    if not cluster:
+        return Answers({}, why=why)
+    unreached = Placed(None, {cluster: why}, reached=False)
+    return Answers({**{asked.name: unreached for asked in question.jobs}, **found}, cluster, why)
 
 
-def _behave() -> None:
-    os.nice(_NICENESS)
-    resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, _MOST_BYTES))
+async def _ask(child: Process, request: Sequence[bytes]) -> None:
+    assert child.stdin is not None, "it is a pipe"
+    with suppress(ConnectionError):  # it has died: what it told before is read all the same
+        for part in request:
+            child.stdin.write(part)
+            await child.stdin.drain()
+    child.stdin.close()
 
 
-def _place(question: Question) -> dict[str, Placed]:
-    end = time.monotonic() + SECONDS
-    return place(question, lambda: time.monotonic() < end)
+async def _message(child: Process) -> Message:
+    assert child.stdout is not None, "it is a pipe"
+    (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
+    message: Message = pickle.loads(await child.stdout.readexactly(length))  # noqa: S301 - from a process of its own
+    return message

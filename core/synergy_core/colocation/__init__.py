@@ -4,6 +4,7 @@ A job's *fraction* is its speed while it shares over its speed alone on the same
 
 * `rules` and `grouping`: which jobs may share a GPU, and what each keeps of its speed;
 * `pairing` and `combinations`: which jobs share in a round, by the order of the queue or by the allocation matrix;
+* `kinds`: for the matrix, what the jobs of all pairs keep, of very many jobs at once;
 * `group`: the jobs of one GPU as one job of the planner;
 * `delta`: the speedup of sharing (co-location thesis, equation 4.1).
 

@@ -12,43 +12,26 @@ type.
 
 Jobs that are alike in all of this form one class, and a pair of classes is computed once. Measurements of two jobs
 replace the predictions for their kinds.
+
+Of very many jobs that could share, only some have rows in pairs (`_considered`): memory grows with the square of their
+number. The others have their rows alone.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import combinations_with_replacement
 
 import numpy as np
 
 from synergy_core.colocation.grouping import WORTH, Grouping
-from synergy_core.colocation.rules import Rules
+from synergy_core.colocation.kinds.kind import kinds_of
+from synergy_core.colocation.kinds.known_pairs import KnownKind, KnownPairs
+from synergy_core.colocation.kinds.members import terms_of
+from synergy_core.colocation.kinds.pairs_on_type import PairsOnType
 from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.snapshot import Job
 
-_MOST_KNOWN = 100_000
-_Each = Mapping[str, tuple[float, float]]
-"""By GPU type, what the first and the second of two jobs keep."""
-
-
-class KnownPairs:
-    """What jobs of two kinds keep: found once by a caller, as long as nodes and predictions are the same."""
-
-    def __init__(self) -> None:
-        self._basis: Hashable = None
-        self._found: dict[tuple[Hashable, Hashable], tuple[tuple[Job, Job], _Each]] = {}
-
-    def begin(self, basis: Hashable) -> None:
-        """Begin a plan: all is forgotten where what it follows from has changed."""
-        if basis != self._basis or len(self._found) > _MOST_KNOWN:
-            self._basis, self._found = basis, {}
-
-    def of(
-        self, kinds: tuple[Hashable, Hashable], two: tuple[Job, Job], find: Callable[[tuple[Job, Job]], _Each]
-    ) -> _Each:
-        """Of two jobs of these kinds; the jobs are kept, so that no others come to have the ids in their kinds."""
-        known = self._found.get(kinds)
-        if known is None:
-            known = self._found[kinds] = two, find(two)
-        return known[1]
+_MOST_CONSIDERED = 1500
+"""Jobs. They have up to 1.1 million pairs, and a plan with these takes 0.8 GB."""
 
 
 class Combinations:
@@ -58,7 +41,7 @@ class Combinations:
         self._grouping = grouping
         self._rules = grouping.rules
         self._known = known
-        known.begin((tuple(grouping.pools.values()), self._rules.basis))
+        known.begin(grouping.basis, self._rules.basis)
 
     def gpus(self, jobs: Sequence[Job], gpu_type: str) -> int:
         """GPUs of a type that these jobs could share."""
@@ -68,10 +51,13 @@ class Combinations:
 
     def rows(self, jobs: Sequence[Job], types: Sequence[str], alone: Floats, workers: Floats) -> tuple[Ints, Floats]:
         """Pairs (P x 2, indices of jobs) and their throughputs (P x W x 2); see `policies.queue.Pairs`."""
-        able = [index for index, job in enumerate(jobs) if self._rules.anywhere and self._rules.may_share(job)]
+        able = _considered(
+            jobs,
+            [index for index, job in enumerate(jobs) if self._rules.may_share(job) and self._rules.shared_types(job)],
+        )
         least = self._least(jobs, types)
         fair = self._fair(jobs, types, alone, workers, least)
-        kinds, kind_of = _kinds(jobs, able, alone, self._rules)
+        kinds, kind_of = kinds_of(jobs, able, alone, self._rules)
         of_kinds = self._kept(kinds, types, fair)
         one, other = np.triu_indices(len(able), 1)
         a, b = kind_of[one], kind_of[other]
@@ -106,31 +92,32 @@ class Combinations:
         }
 
     def _kept(
-        self,
-        kinds: Mapping[Hashable, Sequence[Job]],
-        types: Sequence[str],
-        fair: Mapping[str, Mapping[str, float]],
+        self, kinds: Mapping[Hashable, Job], types: Sequence[str], fair: Mapping[str, Mapping[str, float]]
     ) -> Floats:
         """W x K x K: what a job of one kind keeps beside one of another; 0 where it is not to be."""
-        places = {gpu_type: column for column, gpu_type in enumerate(types)}
         kept = np.zeros((len(types), len(kinds), len(kinds)))
-        for (a, (kind, jobs)), (b, (other, partners)) in combinations_with_replacement(enumerate(kinds.items()), 2):
-            if a == b and len(jobs) < 2:
-                continue
-            two = (jobs[0], partners[1 if a == b else 0])
-            for gpu_type, each in self._known.of((kind, other), two, self._each).items():
-                column = places.get(gpu_type)
-                if column is not None and self._helps(two, gpu_type, each, fair[gpu_type]):
-                    kept[column, a, b], kept[column, b, a] = each
+        known = list(zip(kinds.values(), self._known.ask(kinds), strict=True))
+        for column, gpu_type in enumerate(types):
+            numbers = [number for number, (job, _) in enumerate(known) if gpu_type in self._rules.shared_types(job)]
+            if numbers:
+                sharing = [known[number] for number in numbers]
+                each = self._known.kept([kind for _, kind in sharing], gpu_type, self._find(sharing, gpu_type))
+                least = np.array([self._grouping.least(job, fair[gpu_type][job.name]) for job, _ in sharing])
+                bearable = (each >= least[:, None]) & (least <= each.T)
+                kept[column][np.ix_(numbers, numbers)] = np.where(bearable, each, 0.0)
         return kept
 
-    def _each(self, two: tuple[Job, Job]) -> _Each:
-        found = {}
-        for gpu_type in self._rules.types(two):
-            group = self._grouping.together(two, gpu_type, self._rules.predicted(two, gpu_type))
-            if group is not None and self._gains(two, gpu_type, group.each):
-                found[gpu_type] = (group.each[0], group.each[1])
-        return found
+    def _find(self, kinds: Sequence[tuple[Job, KnownKind]], gpu_type: str) -> Callable[[Ints], Floats]:
+        """What two jobs of these kinds keep on the type; see `KnownPairs.kept`."""
+
+        def find(two: Ints) -> Floats:
+            for job, kind in kinds:
+                if gpu_type not in kind.terms:
+                    kind.terms[gpu_type] = terms_of(self._grouping.member(job, gpu_type), gpu_type)
+            terms = [kind.terms[gpu_type] for _, kind in kinds]
+            return PairsOnType(self._grouping, gpu_type, [job for job, _ in kinds], terms).kept(two)
+
+        return find
 
     def _helps(self, two: tuple[Job, Job], gpu_type: str, each: tuple[float, ...], fair: Mapping[str, float]) -> bool:
         bearable = all(self._grouping.bears(job, kept, fair[job.name]) for job, kept in zip(two, each, strict=True))
@@ -147,7 +134,7 @@ class Combinations:
         rates: Floats,
         fair: Mapping[str, Mapping[str, float]],
     ) -> tuple[Ints, Floats]:
-        """What was measured of two jobs in place of what is predicted; the pairs in order."""
+        """What was measured of two jobs in place of what is predicted; the pairs are in order, before and after."""
         place = {job.name: index for index, job in enumerate(jobs)}
         known = sorted(
             {
@@ -157,45 +144,34 @@ class Combinations:
                 if len(seen.partners) == 1 and seen.partners[0] in place and seen.gpu_type in types
             }
         )
-        if known:
-            rows = {(first, second): row for row, (first, second) in enumerate(pairs.tolist())}
-            new = dict.fromkeys((first, second) for first, second, _ in known if (first, second) not in rows)
-            rows |= {pair: len(pairs) + extra for extra, pair in enumerate(new)}
-            pairs = np.concatenate([pairs, np.array(list(new), dtype=np.int64).reshape(-1, 2)])
-            rates = np.concatenate([rates, np.zeros((len(new), len(types), 2))])
-            for first, second, column in known:
-                two, gpu_type = (jobs[first], jobs[second]), types[column]
-                group = self._grouping.together(two, gpu_type)
-                helps = group is not None and self._helps(two, gpu_type, group.each, fair[gpu_type])
-                rates[rows[first, second], column] = group.each if group is not None and helps else 0.0
-            some = rates.any(axis=(1, 2))
-            pairs, rates = pairs[some], rates[some]
-        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-        return pairs[order], rates[order]
+        if not known:
+            return pairs, rates
+        asked = np.array(known, dtype=np.int64)
+        numbers, of_asked = (two[:, 0] * len(jobs) + two[:, 1] for two in (pairs, asked))
+        every = np.union1d(numbers, of_asked)
+        found = np.zeros((len(every), len(types), 2))
+        found[np.searchsorted(every, numbers)] = rates
+        for (first, second, column), row in zip(known, np.searchsorted(every, of_asked).tolist(), strict=True):
+            two, gpu_type = (jobs[first], jobs[second]), types[column]
+            group = self._grouping.together(two, gpu_type)
+            helps = group is not None and self._helps(two, gpu_type, group.each, fair[gpu_type])
+            found[row, column] = group.each if group is not None and helps else 0.0
+        some = found.any(axis=(1, 2))
+        return np.stack(np.divmod(every[some], len(jobs)), axis=1), found[some]
 
 
-def _kinds(
-    jobs: Sequence[Job], able: Sequence[int], alone: Floats, rules: Rules
-) -> tuple[dict[Hashable, list[Job]], Ints]:
-    """The jobs of each kind, and the number of the kind of each job that is able to share."""
-    kinds: dict[Hashable, list[Job]] = {}
-    numbers: dict[Hashable, int] = {}
-    of: list[int] = []
-    for index in able:
-        job = jobs[index]
-        kind = (
-            id(job.profiles),
-            tuple(sorted(job.measured)),
-            tuple(sorted(job.usage.items())),
-            job.tenant,
-            job.sharing_across_tenants,
-            job.min_throughput_fraction,
-            job.gpu_types,
-            rules.shared_types(job),
-            job.nodes,
-            (job.cpu_millis_min, job.cpu_millis_max, job.memory_bytes_min, job.memory_bytes_max),
-            alone[index].tobytes(),
-        )
-        kinds.setdefault(kind, []).append(job)
-        of.append(numbers.setdefault(kind, len(numbers)))
-    return kinds, np.array(of, dtype=np.int64)
+def _considered(jobs: Sequence[Job], able: Sequence[int]) -> Sequence[int]:
+    """The jobs of which pairs are made, as indices in order: all that are able to share, or the first of very many.
+
+    Jobs that share a GPU now come first, so that no pair ends for its place here, then others that run, then those that
+    wait. In each of these groups tenants take turns, each with its oldest job."""
+    if len(able) <= _MOST_CONSIDERED:
+        return able
+    turns: Counter[tuple[int, str]] = Counter()
+    order: dict[int, tuple[int, int]] = {}
+    for index in sorted(able, key=lambda index: (jobs[index].arrival_s, jobs[index].name)):
+        running, tenant = jobs[index].running, jobs[index].tenant
+        group = 2 if running is None else 0 if running.partners else 1
+        order[index] = group, turns[group, tenant]
+        turns[group, tenant] += 1
+    return sorted(sorted(order, key=order.__getitem__)[:_MOST_CONSIDERED])

@@ -69,8 +69,9 @@ def member(
     on GPU types without a matrix."""
     terms = JobClass(replace_running(job, None), pool.further, tolerance, speeds).on(pool)
     usual = terms.steps_per_s(terms.proportional_to(pool.best_share))
-    profile = job.profiles.get(pool.gpu_type)
-    speed = None if profile is None else Speed(profile)
+    speed = terms.speed
+    if speed is not None and pool.further:  # a group's matrix has no further axes
+        speed = Speed(job.profiles[pool.gpu_type])
     whole = GroupMember(job, -1.0, speed, terms.best_steps_per_s, usual, terms.demand[:2], terms.demand[:2])
     return whole.keeping(fraction)
 

@@ -79,6 +79,11 @@ class Grouping:
         self._fair: dict[frozenset[str], float] = {}
         self._members: dict[tuple[str, str], GroupMember] = {}
 
+    @property
+    def basis(self) -> dict[str, object]:
+        """By GPU type, what decides what jobs keep there, beside the jobs themselves and the rules."""
+        return {gpu_type: (pool.nodes, self._tolerance) for gpu_type, pool in self.pools.items()}
+
     @cached_property
     def _wanted(self) -> Counter[frozenset[str]]:
         """GPUs that jobs want, by the types that they may use; most plans do not ask."""
@@ -161,7 +166,15 @@ class Grouping:
 
     def bears(self, job: Job, kept: float, fair: float) -> bool:
         """What a job keeps is enough, given its fair share."""
-        return kept >= (fair if job.min_throughput_fraction is None else job.min_throughput_fraction) - _LESS
+        return kept >= self.least(job, fair)
+
+    def least(self, job: Job, fair: float) -> float:
+        """What the job must keep, given its fair share."""
+        return (fair if job.min_throughput_fraction is None else job.min_throughput_fraction) - _LESS
+
+    def member(self, job: Job, gpu_type: str) -> GroupMember:
+        """What the job is on a type while it shares and keeps all of its best speed."""
+        return self._member(job, self.pools[gpu_type], 1.0)
 
     def _member(self, job: Job, pool: Pool, fraction: float) -> GroupMember:
         key = (job.name, pool.gpu_type)

@@ -10,8 +10,10 @@ Jobs may share a GPU if all of this holds:
 * no job's speed on the type is only estimated: such a job has its whole share there.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 
+from synergy_core.colocation.predictors.by_models import CorrectedByModels
 from synergy_core.colocation.predictors.generic import EFFECTS, SUMS
 from synergy_core.model.config import THESIS_MODES, PlanConfig
 from synergy_core.model.measurement import Observation, Predictor
@@ -57,16 +59,38 @@ class Rules:
         self._told: dict[tuple[str, frozenset[str]], tuple[float, ...]] = {}
 
     @property
-    def basis(self) -> Hashable:
-        """All that predictions follow from beside the usages."""
+    def basis(self) -> dict[str, object]:
+        """By GPU type, all that predictions follow from beside the jobs' usages and `corrections`."""
+        return {
+            gpu_type: (self._base(gpu_type), [] if gpu_type in self._of_models else self._observations(gpu_type))
+            for gpu_type in self._nodes
+        }
+
+    def corrections(self, job: Job) -> tuple[Hashable, ...]:
+        """For each of `shared_types`, what measurements correct for the pairs of this job's model; None where they
+        correct nothing, or the pairs of all models."""
         return tuple(
-            (gpu_type, self._base(gpu_type), tuple(self._observations(gpu_type))) for gpu_type in sorted(self._nodes)
+            self._of_models[gpu_type].get(job.usage[gpu_type].model) if gpu_type in self._of_models else None
+            for gpu_type in self.shared_types(job)
         )
+
+    @cached_property
+    def _of_models(self) -> dict[str, Mapping[str, Hashable]]:
+        """`CorrectedByModels.corrections`, for the GPU types with such a predictor."""
+        return {
+            gpu_type: base.corrections(self._observations(gpu_type))
+            for gpu_type in self._nodes
+            if isinstance(base := self._base(gpu_type), CorrectedByModels)
+        }
 
     @property
     def anywhere(self) -> bool:
         """Whether any GPU may be shared at all."""
         return bool(self._nodes)
+
+    def shared_nodes(self, gpu_type: str) -> Sequence[Node]:
+        """The nodes of a type whose GPUs may be shared."""
+        return self._nodes.get(gpu_type, ())
 
     def may_share(self, job: Job) -> bool:
         """The job could share its GPU with another."""
@@ -127,7 +151,7 @@ class Rules:
         usages tell."""
         usages = [job.usage[gpu_type] for job in members]
         percent = least_percent(self.types(members).get(gpu_type, ()))
-        guesses = zip(members, usages, self._predictor(gpu_type).fractions(usages), strict=True)
+        guesses = zip(members, usages, self.predictor(gpu_type).fractions(usages), strict=True)
         return tuple(
             min(1.0, min(ceiling(usage, percent), guess) / measured_with(job, gpu_type, percent))
             for job, usage, guess in guesses
@@ -141,7 +165,8 @@ class Rules:
                 return one.fraction if self._now - one.at_s <= self._config.sharing_retry_s else None
         return None
 
-    def _predictor(self, gpu_type: str) -> Predictor:
+    def predictor(self, gpu_type: str) -> Predictor:
+        """Of the type, corrected by what was measured of these jobs."""
         if gpu_type not in self._predictors:
             self._predictors[gpu_type] = self._base(gpu_type).corrected(self._observations(gpu_type))
         return self._predictors[gpu_type]

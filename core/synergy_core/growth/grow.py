@@ -1,9 +1,9 @@
 """Decides how many nodes of which group to ask for, and tells jobs which promised nodes they wait for.
 
 Jobs that wait are placed on promised nodes first, in the order of the queue: those that have waited long enough to ask
-for nodes, then the others. For those that are left, the cheapest group is tried with as many further nodes as the
-bounds allow. Nodes that a job would use are asked for. A gang is
-placed whole or not at all, so no part of one is asked for.
+for nodes of the group, then the others. For those that are left, the cheapest group is tried with as many further nodes
+as the bounds allow. Nodes that a job would use are asked for. A gang is placed whole or not at all, so no part of one
+is asked for.
 
 The bounds: the group's `max_nodes`, the price of all GPUs for an hour (`max_price_per_hour`), and how long a job must
 have waited. After a failed request the group asks for nothing until `not_before`.
@@ -70,12 +70,14 @@ def with_growth(snapshot: Snapshot, config: PlanConfig, plan: Plan, planned: Pla
 
 
 def _expected(snapshot: Snapshot, trial: Trial, promised: Sequence[NewNode]) -> Mapping[str, Sequence[NewNode]]:
-    """The promised nodes that waiting jobs would run on. Jobs that may ask for nodes come first: while others have
-    their promises, they would ask again and again."""
-    wanting = {job.name for group in snapshot.node_groups for job in _wanting(trial, group)}
+    """The promised nodes that waiting jobs would run on. Jobs that may ask for nodes of the group come first, as when
+    these were asked for: while others have their promises, they would ask again and again."""
     found: dict[str, list[NewNode]] = {}
-    if promised and wanting:
-        found |= trial.fill(promised, wanting)
+    for group in _by_price(snapshot):
+        nodes = [one for one in promised if one.group is group]
+        wanting = {job.name for job in _wanting(trial, group)}
+        if nodes and wanting:
+            found |= trial.fill(nodes, wanting)
     used = used_of(promised, found)
     left = [one for one in promised if one not in used]
     if left and trial.waiting():

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from pydantic import TypeAdapter
 from starlette.datastructures import MutableHeaders
@@ -16,12 +16,11 @@ from starlette.types import Scope as ScopeOfRequest
 
 from synergy_dashboard.api import answers, future_answers
 from synergy_dashboard.api.job.page import job_page
-from synergy_dashboard.api.live_pages import cluster_page, queue_page, round_s_of
+from synergy_dashboard.api.live_pages import cluster_page, queue_page
 from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.past.routes import WEEK_S, Seconds, add_past
 from synergy_dashboard.api.people import Asker
 from synergy_dashboard.api.problems import Refusal, answer_problems
-from synergy_dashboard.api.rounds_page import MOST_ROUNDS, rounds_page
 from synergy_dashboard.api.stream import LiveStream
 from synergy_dashboard.api.tenants_page import tenants_page
 from synergy_dashboard.api.what_if import read_request
@@ -73,17 +72,6 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
         asker = await _asker(parts, request)
         return _json(queue_page(live, asker.scope))
 
-    async def rounds(
-        request: Request, until_s: Seconds = None, rounds: Annotated[int, Query(ge=1, le=MOST_ROUNDS)] = 24
-    ) -> Response:
-        asker = await _asker(parts, request)
-        now, round_s = live.clock(), round_s_of(live)
-        until = min(now, until_s) if until_s is not None else now
-        found = await asyncio.to_thread(
-            rounds_page, store, asker.scope.namespaces, now=now, until_s=until, rounds=rounds, round_s=round_s
-        )
-        return _json(found)
-
     async def job(request: Request, namespace: str, name: str) -> Response:
         parts.check_synced()
         asker = await parts.people.asker_of(request, namespace)
@@ -116,7 +104,6 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
         "The GPUs, the jobs that hold them, and the use of the last day",
     )
     _get(router, "/queue", queue, answers.QueuePage, "The waiting jobs in order")
-    _get(router, "/rounds", rounds, answers.RoundsPage, "The Gantt chart and the rounds in it")
     _get(router, "/jobs/{namespace}/{name}", job, answers.JobPage, "One job in detail")
     _get(router, "/tenants", tenants, answers.TenantsPage, "The tenants now, and their use in the past")
     router.get("/stream", summary="Server-sent events, each with a Change", response_class=StreamingResponse)(stream)

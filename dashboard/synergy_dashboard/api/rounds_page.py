@@ -5,26 +5,36 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from synergy_dashboard.api.answers import Departure, Round, RoundsPage, Segment
+from synergy_dashboard.api.past import amounts
 from synergy_dashboard.facts import History, JobFact, ResizeFact, RunFact
 
 MOST_ROUNDS: Final = 2_000
 Held = tuple[JobFact, RunFact]
+Resized = tuple[JobFact, ResizeFact]
 
 
 def rounds_page(
     store: History, namespaces: Collection[str] | None, *, now: float, until_s: float, rounds: int, round_s: float
 ) -> RoundsPage:
-    """So many rounds, the last of which contains `until_s`."""
+    """So many rounds, the last of which contains `until_s`. If that is more than an answer reads, the page begins with
+    the first round that was read whole."""
     end = (math.floor(until_s / round_s) + 1) * round_s
     since = end - rounds * round_s
-    runs = store.runs(since, end, namespaces)
+    runs = store.runs(since, end, namespaces, amounts.MOST_FACTS)
+    resizes = store.resizes(since, end, namespaces, amounts.MOST_FACTS)
+    known_s = max(map(amounts.known_since_s, (amounts.ends(runs, end), [one.at_s for _, one in resizes])))
+    if known_s >= since:
+        rounds = max(1, math.ceil((end - known_s) / round_s) - 1)
+        since = end - rounds * round_s
+        runs = [one for one in runs if one[1].ended_s is None or one[1].ended_s >= since]
+        resizes = [one for one in resizes if one[1].at_s >= since]
     return RoundsPage(
         now=now,
         since_s=since,
         until_s=end,
         round_s=round_s,
         segments=[segment for job, run in runs for segment in _segments(job, run)],
-        rounds=_rounds(runs, store.resizes(since, end), since, end, count=rounds),
+        rounds=_rounds(runs, resizes, since, end, count=rounds),
     )
 
 
@@ -45,9 +55,7 @@ def _segments(job: JobFact, run: RunFact) -> Iterable[Segment]:
         )
 
 
-def _rounds(
-    runs: Sequence[Held], resizes: Sequence[ResizeFact], since: float, end: float, *, count: int
-) -> list[Round]:
+def _rounds(runs: Sequence[Held], resizes: Sequence[Resized], since: float, end: float, *, count: int) -> list[Round]:
     """The newest first. Each run counts in the rounds that it overlaps."""
     length = (end - since) / count
     came: list[list[str]] = [[] for _ in range(count)]
@@ -65,10 +73,8 @@ def _rounds(
         for index in range(first, last + 1):
             start = since + index * length
             gpu_s[index] += run.gpus * max(0.0, min(ended, start + length) - max(run.granted_s, start))
-    names = {job.uid: _name(job) for job, _ in runs}
-    for resize in resizes:
-        if resize.uid in names:
-            resized[_index(resize.at_s, since, length, count)].add(names[resize.uid])
+    for job, resize in resizes:
+        resized[_index(resize.at_s, since, length, count)].add(_name(job))
     return [
         Round(
             start_s=since + index * length,

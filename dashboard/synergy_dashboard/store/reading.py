@@ -27,38 +27,47 @@ def namespaces(connection: Connection) -> set[str]:
     return set(connection.execute(sa.select(JOBS.c.namespace).distinct()).scalars())
 
 
-def jobs(connection: Connection, since_s: float, until_s: float, namespaces: Namespaces) -> list[JobFact]:
-    """Jobs that existed in that time."""
-    existed = (JOBS.c.created_s < until_s) & _open_or_after(JOBS.c.deleted_s, since_s)
-    query = sa.select(JOBS).where(existed, *_within(namespaces)).order_by(JOBS.c.created_s, JOBS.c.uid)
+def jobs(
+    connection: Connection, since_s: float, until_s: float, namespaces: Namespaces, most: int, *, after: JobFact | None
+) -> list[JobFact]:
+    """Jobs that were created in that time, by creation and uid: the first `most`, or those that follow `after`."""
+    place = JOBS.c.created_s, JOBS.c.uid
+    created = (JOBS.c.created_s >= since_s) & (JOBS.c.created_s < until_s)
+    query = sa.select(JOBS).where(created, *_within(namespaces)).order_by(*place).limit(most)
+    if after is not None:
+        query = query.where(sa.tuple_(*place) > sa.tuple_(sa.literal(after.created_s), sa.literal(after.uid)))
     return [job_of(row) for row in connection.execute(query).mappings()]
 
 
 def runs(
-    connection: Connection, since_s: float, until_s: float, namespaces: Namespaces
+    connection: Connection, since_s: float, until_s: float, namespaces: Namespaces, most: int
 ) -> list[tuple[JobFact, RunFact]]:
-    """Runs that held GPUs in that time, each with its job."""
+    """Runs that held GPUs in that time, each with its job. Of more than `most` those that ended last, the open ones
+    first."""
     query = (
         sa.select(RUNS, *(column.label(f"job_{column.name}") for column in JOBS.columns))
         .join(JOBS, JOBS.c.uid == RUNS.c.uid)
         .where(RUNS.c.granted_s < until_s, _open_or_after(RUNS.c.ended_s, since_s), *_within(namespaces))
-        .order_by(RUNS.c.granted_s, RUNS.c.uid, RUNS.c.run)
+        .order_by(RUNS.c.ended_s.desc().nulls_first(), RUNS.c.granted_s.desc(), RUNS.c.uid, RUNS.c.run)
+        .limit(most)
     )
-    return [(_job_beside(row), run_of(row)) for row in connection.execute(query).mappings()]
+    found = [(_job_beside(row), run_of(row)) for row in connection.execute(query).mappings()]
+    return sorted(found, key=lambda one: (one[1].granted_s, one[1].uid, one[1].run))
 
 
 def waits(
-    connection: Connection, since_s: float, until_s: float, namespaces: Namespaces
+    connection: Connection, since_s: float, until_s: float, namespaces: Namespaces, most: int
 ) -> list[tuple[JobFact, WaitFact]]:
-    """Waits that began in that time, each with its job."""
+    """Waits that began in that time, each with its job. Of more than `most` the newest."""
     began = (WAITS.c.since_s >= since_s) & (WAITS.c.since_s < until_s)
     query = (
         sa.select(WAITS, *(column.label(f"job_{column.name}") for column in JOBS.columns))
         .join(JOBS, JOBS.c.uid == WAITS.c.uid)
         .where(began, *_within(namespaces))
-        .order_by(WAITS.c.since_s, WAITS.c.uid)
+        .order_by(WAITS.c.since_s.desc(), WAITS.c.uid.desc())
+        .limit(most)
     )
-    return [(_job_beside(row), plain(WaitFact, row)) for row in connection.execute(query).mappings()]
+    return [(_job_beside(row), plain(WaitFact, row)) for row in connection.execute(query).mappings()][::-1]
 
 
 def runs_of(connection: Connection, uid: str) -> list[RunFact]:
@@ -73,14 +82,25 @@ def resizes_of(connection: Connection, uid: str) -> list[ResizeFact]:
     return [resize_of(row) for row in connection.execute(query).mappings()]
 
 
-def resizes(connection: Connection, since_s: float, until_s: float) -> list[ResizeFact]:
-    """Of all jobs in that time, by time."""
+def resizes(
+    connection: Connection, since_s: float, until_s: float, namespaces: Namespaces, most: int
+) -> list[tuple[JobFact, ResizeFact]]:
+    """Resizes in that time, each with its job. Of more than `most` the newest."""
     query = (
-        sa.select(RESIZES)
-        .where(RESIZES.c.at_s >= since_s, RESIZES.c.at_s < until_s)
-        .order_by(RESIZES.c.at_s, RESIZES.c.uid, RESIZES.c.run)
+        sa.select(RESIZES, *(column.label(f"job_{column.name}") for column in JOBS.columns))
+        .join(JOBS, JOBS.c.uid == RESIZES.c.uid)
+        .where(RESIZES.c.at_s >= since_s, RESIZES.c.at_s < until_s, *_within(namespaces))
+        .order_by(RESIZES.c.at_s.desc(), RESIZES.c.uid.desc(), RESIZES.c.run.desc())
+        .limit(most)
     )
-    return [resize_of(row) for row in connection.execute(query).mappings()]
+    return [(_job_beside(row), resize_of(row)) for row in connection.execute(query).mappings()][::-1]
+
+
+def resized(connection: Connection, since_s: float, until_s: float, namespaces: Namespaces) -> set[str]:
+    """Jobs of which a run was resized in that time."""
+    inside = (RESIZES.c.at_s >= since_s) & (RESIZES.c.at_s < until_s)
+    query = sa.select(JOBS.c.uid).where(sa.exists().where(RESIZES.c.uid == JOBS.c.uid, inside), *_within(namespaces))
+    return set(connection.execute(query).scalars())
 
 
 def waits_of(connection: Connection, uid: str) -> list[WaitFact]:
@@ -168,10 +188,16 @@ def _job_beside(row: RowMapping) -> JobFact:
     return job_of({c.name: row[f"job_{c.name}"] for c in JOBS.columns})
 
 
-def first_s(connection: Connection) -> float | None:
-    """The earliest time of a run, a wait or a sample of use."""
-    earliest = (RUNS.c.granted_s, WAITS.c.since_s, USE.c.at_s)
-    found = [connection.execute(sa.select(sa.func.min(column))).scalar() for column in earliest]
+def first_s(connection: Connection, namespaces: Namespaces) -> float | None:
+    """The earliest time of a run or a wait of these namespaces; of all of them, or a sample of use."""
+    if namespaces is None:
+        queries = [sa.select(sa.func.min(column)) for column in (RUNS.c.granted_s, WAITS.c.since_s, USE.c.at_s)]
+    else:
+        queries = [
+            sa.select(sa.func.min(column)).join(JOBS, JOBS.c.uid == uid).where(*_within(namespaces))
+            for column, uid in ((RUNS.c.granted_s, RUNS.c.uid), (WAITS.c.since_s, WAITS.c.uid))
+        ]
+    found = [connection.execute(query).scalar() for query in queries]
     return min((one for one in found if one is not None), default=None)
 
 

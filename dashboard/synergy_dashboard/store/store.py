@@ -79,17 +79,24 @@ class Store(History):
         with self._reading() as connection:
             return reading.newest_job(connection, namespace, name)
 
-    def jobs(self, since_s: float, until_s: float, namespaces: Collection[str] | None) -> Sequence[JobFact]:
-        """Jobs that existed, by creation."""
+    def jobs(
+        self,
+        since_s: float,
+        until_s: float,
+        namespaces: Collection[str] | None,
+        most: int,
+        after: JobFact | None = None,
+    ) -> Sequence[JobFact]:
+        """Jobs that were created, by creation and uid: the first `most`, or those that follow `after`."""
         with self._reading() as connection:
-            return reading.jobs(connection, since_s, until_s, namespaces)
+            return reading.jobs(connection, since_s, until_s, namespaces, most, after=after)
 
     def runs(
-        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
     ) -> Sequence[tuple[JobFact, RunFact]]:
-        """Runs that held GPUs, by their grant."""
+        """Runs that held GPUs, by their grant. Of more than `most` those that hold some still, and that ended last."""
         with self._reading() as connection:
-            return reading.runs(connection, since_s, until_s, namespaces)
+            return reading.runs(connection, since_s, until_s, namespaces, most)
 
     def runs_of(self, uid: str) -> Sequence[RunFact]:
         """All runs of a job, by number."""
@@ -101,10 +108,17 @@ class Store(History):
         with self._reading() as connection:
             return reading.resizes_of(connection, uid)
 
-    def resizes(self, since_s: float, until_s: float) -> Sequence[ResizeFact]:
-        """Of all jobs, by time."""
+    def resizes(
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
+    ) -> Sequence[tuple[JobFact, ResizeFact]]:
+        """By time. Of more than `most` the newest."""
         with self._reading() as connection:
-            return reading.resizes(connection, since_s, until_s)
+            return reading.resizes(connection, since_s, until_s, namespaces, most)
+
+    def resized(self, since_s: float, until_s: float, namespaces: Collection[str] | None) -> Collection[str]:
+        """The uids of the jobs of which a run was resized."""
+        with self._reading() as connection:
+            return reading.resized(connection, since_s, until_s, namespaces)
 
     def waits_of(self, uid: str) -> Sequence[WaitFact]:
         """By time."""
@@ -112,11 +126,11 @@ class Store(History):
             return reading.waits_of(connection, uid)
 
     def waits(
-        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
     ) -> Sequence[tuple[JobFact, WaitFact]]:
-        """Waits that began in that time, by their begin."""
+        """Waits that began in that time, by their begin. Of more than `most` the newest."""
         with self._reading() as connection:
-            return reading.waits(connection, since_s, until_s, namespaces)
+            return reading.waits(connection, since_s, until_s, namespaces, most)
 
     def samples_of(self, uid: str, most: int = 500) -> Sequence[Sample]:
         """At most `most`, evenly chosen, by time."""
@@ -133,10 +147,10 @@ class Store(History):
         with self._reading() as connection:
             return reading.usage(connection, since_s, until_s, namespaces)
 
-    def first_s(self) -> float | None:
+    def first_s(self, namespaces: Collection[str] | None = None) -> float | None:
         """The earliest time in the history; None while it is empty."""
         with self._reading() as connection:
-            return reading.first_s(connection)
+            return reading.first_s(connection, namespaces)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

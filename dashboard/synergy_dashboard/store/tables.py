@@ -84,6 +84,7 @@ RESIZES = sa.Table(
     _number_key("run"),
     _time_key("at_s"),
     _text("shares"),
+    sa.Index("resizes_by_time", "at_s"),
 )
 WAITS = sa.Table(
     "waits",

@@ -34,6 +34,7 @@ from synergy_extender.cluster.trims import (
     trim_quota,
     trim_service,
     trim_slice,
+    without_version,
 )
 from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_kube import Change, KubeClient, NotFound, Reflector
@@ -93,6 +94,8 @@ class ClusterCache:
             self._reflectors["provisioningrequests"] = requests.follow(client, on_change)
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
+        self._nodes: dict[str, Object] = {}
+        """Each as it was when more than its version changed: who compares two states finds the same objects."""
         self._tenancy: Tenancy | None = None
         self._classes = PriorityClasses()
         self._allocatable: dict[str, Amounts] = {}
@@ -148,7 +151,7 @@ class ClusterCache:
         return ClusterState(
             jobs=dict(self._jobs.views),
             capacities=capacities,
-            nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
+            nodes=dict(self._nodes),
             allocatable=dict(self._allocatable),
             pods=self.pods.copy(),
             quotas=tuple(quota[VIEW] for quota in self._reflectors["resourcequotas"]),
@@ -250,6 +253,11 @@ class ClusterCache:
             self._on_change()
 
     def _node_changed(self, change: Change) -> None:
+        _, name = change.key
+        if change.new is None:
+            del self._nodes[name]
+        elif without_version(change.old) != without_version(change.new):
+            self._nodes[name] = change.new
         if facts_of_node(change.old) != facts_of_node(change.new):
             self._capacities = None
             self._on_change()

@@ -21,6 +21,7 @@ OF_PODS: Final = frozenset({"pods", "count/pods"})
 OF_SERVICES: Final = frozenset({"services", "count/services"})
 OF_JOBS: Final = frozenset({"count/jobs.batch"})
 _READ: Final = _OF_CPU | _OF_MEMORY | OF_PODS | OF_SERVICES | OF_JOBS
+_LONGEST_NAME: Final = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +145,20 @@ def pod_scopes(pod_spec: Object) -> PodScopes:
     """What quotas read of a template's pod spec; nothing if it is invalid, which the operator reports to the user."""
     try:
         return PodScopes(
-            priority_class=pod_spec.get("priorityClassName") or "",
+            priority_class=_named(pod_spec.get("priorityClassName") or ""),
             terminating=pod_spec.get("activeDeadlineSeconds") is not None,
             crosses_namespaces=any(map(_crosses, _affinity_terms(pod_spec.get("affinity") or {}))),
             limits_beside=_limits_beside(pod_spec),
         )
     except (ValueError, TypeError, AttributeError, KeyError):
         return PodScopes()
+
+
+def _named(name: Any) -> str:
+    """Raises ValueError for what can be no object's name: it would be kept as it is, however large."""
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+        raise ValueError("no name")
+    return name
 
 
 def _limits_beside(pod_spec: Object) -> Amounts:

@@ -152,9 +152,15 @@ def said_by_author(item: Object | None) -> Object | None:
     return None if item is None else {"spec": item.get("spec"), "labels": labels_of(item)}
 
 
+def without_version(node: Object | None) -> Object | None:
+    """What is kept of a node but for its version, which each heartbeat changes."""
+    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}}
+
+
 def facts_of_node(node: Object | None) -> Object | None:
     """What plans depend on of a node that is kept: not its version, nor what it tells autoscalers."""
-    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}, MARKS: {}}
+    said = without_version(node)
+    return None if said is None else {**said, MARKS: {}}
 
 
 def facts_of_policy(policy: Object | None) -> Object | None:

@@ -6,9 +6,11 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from pydantic import ValidationError
 
 from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.job_of_pod import job_uid
 from synergy_api.cluster.nodes import Object
 from synergy_api.cluster.pods import device_requests, is_terminal, least_requests, pod_requests
 from synergy_api.devices import count_of, device_class
@@ -33,6 +35,8 @@ from synergy_extender.cluster.jobs.shared_sets import share_field_sets
 from synergy_extender.cluster.quota_views import PodScopes, pod_scopes
 
 _SHARED_PROFILES: Final = 4096
+_MOST_CONSTRAINTS_BYTES: Final = 256 << 10
+"""As JSON. The operator refuses a whole template of more (`SpecTooLarge`), so the author of each such job is told."""
 _MOST_DIGITS: Final = 63
 """Of a label. What calls itself a pod in a request may say more than Python reads as a number."""
 
@@ -55,6 +59,12 @@ class RunMember:
     run: int
     rank: int
     role: str
+    job_uid: str = ""
+    """Of the job that the pod was made for; empty where the pod does not say."""
+
+    def is_of(self, job: "JobView") -> bool:
+        """Whether the pod was made for this job, not for an earlier or a later one of its name."""
+        return self.job_uid in ("", job.uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +102,10 @@ class PodView:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes; `scoped` is
-    the part that quotas go by; `least` is
-    what its containers beside the first make each worker pod need; `model` is the name of what it trains, which jobs of
-    other batches and GPUs have in common; `profiles` are the sensitivity matrices that plans
-    go by, by GPU type."""
+    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes, as JSON:
+    parsed, it can take 24 times as much memory; `scoped` is the part that quotas go by; `least` is what its containers
+    beside the first make each worker pod need; `model` is the name of what it trains, which jobs of other batches and
+    GPUs have in common; `profiles` are the sensitivity matrices that plans go by, by GPU type."""
 
     key: Key
     uid: str
@@ -105,7 +114,7 @@ class JobView:
     deleting: bool
     spec: TrainingJobSpec
     status: TrainingJobStatus
-    constraints: Mapping[str, Any]
+    constraints: str
     least: Amounts
     model: str
     scoped: PodScopes
@@ -126,7 +135,7 @@ def _number(text: str) -> int:
 
 
 def member_of(pod: Object) -> RunMember | None:
-    """What the pod's labels say it is, or None where they do not name a place in a run."""
+    """What the pod says it is, or None where its labels do not name a place in a run."""
     metadata = pod.get("metadata") or {}
     labels = metadata.get("labels") or {}
     job, run, rank, role = (labels.get(label) for label in (LABEL_JOB, LABEL_RUN, LABEL_RANK, LABEL_ROLE))
@@ -134,7 +143,8 @@ def member_of(pod: Object) -> RunMember | None:
         return None
     if not (run and run.isdecimal() and rank and rank.isdecimal()) or max(len(run), len(rank)) > _MOST_DIGITS:
         return None
-    return RunMember(Key(intern(metadata.get("namespace", "")), intern(job)), int(run), int(rank), intern(role))
+    key = Key(intern(metadata.get("namespace", "")), intern(job))
+    return RunMember(key, int(run), int(rank), intern(role), intern(job_uid(pod)))
 
 
 def read_pod(pod: Object) -> PodView:
@@ -182,9 +192,7 @@ def read_job(item: Object) -> JobView:
     if problem:
         raise ValueError(problem)
     pod_spec = template.get("spec") or {}
-    constraints = {
-        field: pod_spec[field] for field in ("nodeSelector", "affinity", "tolerations") if pod_spec.get(field)
-    }
+    constraints = _constraints(pod_spec)
     try:
         spec = TrainingJobSpec.model_validate({**(item.get("spec") or {}), "template": {}})
         written = item.get("status") or {}
@@ -199,7 +207,7 @@ def read_job(item: Object) -> JobView:
     share_field_sets(status)
     return JobView(
         key=Key(intern(metadata.get("namespace", "")), intern(metadata["name"])),
-        uid=metadata.get("uid", ""),
+        uid=intern(metadata.get("uid", "")),
         resource_version=str(metadata.get("resourceVersion", "")),
         created=parse_time(metadata["creationTimestamp"]),
         deleting=bool(metadata.get("deletionTimestamp")),
@@ -211,6 +219,16 @@ def read_job(item: Object) -> JobView:
         model=model(template, gpus=spec.gpus, batch_size=spec.batch_size),
         profiles=profiles,
     )
+
+
+def _constraints(pod_spec: Object) -> str:
+    """What of it picks nodes, as JSON; of equal texts always the same object."""
+    picks = {field: pod_spec[field] for field in ("nodeSelector", "affinity", "tolerations") if pod_spec.get(field)}
+    text = msgspec.json.encode(picks, order="sorted")
+    if len(text) > _MOST_CONSTRAINTS_BYTES:
+        most = f"{len(text)} bytes as JSON, at most {_MOST_CONSTRAINTS_BYTES} are planned"
+        raise ValueError(f"spec.template.spec: nodeSelector, affinity and tolerations have {most}")
+    return intern(text.decode())
 
 
 def _least(pod_spec: Object) -> Amounts:

@@ -99,7 +99,7 @@ def decide(
             draft, moment, granted_since or {}, state, most_checkpoint_s, tenants=before, freed_at=freed_at
         )
         give_back(draft, moment, since, order)
-    _tell(drafts, moment, result, state, counted=counted, estimates=estimates)
+    _tell(drafts, moment, result, counted=counted, estimates=estimates)
     found = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
     shares = GPUShares(state)
     changes = [replace(change, summary=summary_of(change, shares)) for change in found]
@@ -114,14 +114,13 @@ def _tell(
     drafts: Mapping[Key, Draft],
     moment: Moment,
     result: PlanResult | None,
-    state: ClusterState,
     *,
     counted: Collection[str],
     estimates: Mapping[Key, Estimate] | None,
 ) -> None:
     """What people see of jobs, and that a finished job is in the history."""
     stands = {key: run_state(draft.job, moment.now) for key, draft in drafts.items()}
-    tell_queue(drafts, state.jobs, stands, result)
+    tell_queue(drafts, stands, result)
     tell_late(drafts, stands, result)
     tell_estimates(drafts, stands, result)
     tell_restrictions(drafts, result)

@@ -17,7 +17,8 @@ _EXACT: Final = 10
 def queue_of(
     plan: Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, Finding]
 ) -> dict[Key, QueueStatus]:
-    """The queue in the policy's order, then the jobs that back off, then those that cannot be planned."""
+    """The queue in the policy's order, then the jobs that back off, then those that cannot be planned. `jobs` are those
+    that have a position."""
     queue: dict[Key, QueueStatus] = {}
     for waiting in plan.waiting:
         asked = jobs.get(key_of(waiting.job))

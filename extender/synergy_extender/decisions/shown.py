@@ -17,21 +17,26 @@ _MOST_ESTIMATES = 64
 """Of one job, that are told."""
 
 
-def tell_queue(
-    drafts: Mapping[Key, Draft], jobs: Mapping[Key, JobView], stands: Mapping[Key, RunState], result: PlanResult | None
-) -> None:
-    """Write into waiting jobs why they wait. Without a new plan the old reasons stay. `jobs` are all of the cluster's:
-    some that a plan leaves waiting may have no draft."""
+def tell_queue(drafts: Mapping[Key, Draft], stands: Mapping[Key, RunState], result: PlanResult | None) -> None:
+    """Write into waiting jobs why they wait. Without a new plan the old reasons stay."""
     told = None
     if result is not None:
         backing_off = [draft.job for key, draft in drafts.items() if stands[key] is RunState.BACKING_OFF]
-        told = queue_of(result.plan, jobs, backing_off, result.refused)
+        told = queue_of(result.plan, _without_place(drafts, stands), backing_off, result.refused)
     for key, draft in drafts.items():
         waits = stands[key] in (RunState.WAITING, RunState.BACKING_OFF) and draft.granted is None
         if not waits:
             draft.queue = None
         elif told is not None:
             draft.queue = told.get(key, draft.queue)
+
+
+def _without_place(drafts: Mapping[Key, Draft], stands: Mapping[Key, RunState]) -> dict[Key, JobView]:
+    """The jobs that have a position: those that wait, and those that leave and wait from then on. A plan may also leave
+    out a run that this decision lets stay, and a job that has ended since: they are ahead of nobody."""
+    return {
+        key: draft.job for key, draft in drafts.items() if draft.granted is None and stands[key] is not RunState.IDLE
+    }
 
 
 def tell_late(drafts: Mapping[Key, Draft], stands: Mapping[Key, RunState], result: PlanResult | None) -> None:

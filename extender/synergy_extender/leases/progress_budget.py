@@ -55,7 +55,7 @@ class ProgressBudget:
         """A report came. It takes the place of the job's report that waits."""
         before = self._heard.get(key)
         self._heard[key] = Heard(reported, self._clock())
-        first = before is None or before.reported.run != reported.run
+        first = before is None or (before.reported.uid, before.reported.run) != (reported.uid, reported.run)
         self._waiting[key] = reported
         if first or self._looked_at.get(key, float("-inf")) > self._clock() - LOOKED_AT_SECONDS:
             self._waiting.move_to_end(key, last=False)
@@ -66,13 +66,15 @@ class ProgressBudget:
         self._heard[key] = Heard(reported, self._clock())
         self._waiting.pop(key, None)
 
-    def newest(self, key: Key) -> Heard | None:
-        """The last report of the job that this replica received, for a person. The job comes first for a while."""
+    def newest(self, key: Key, uid: str) -> Heard | None:
+        """The last report of the job with this uid that this replica received, for a person. The job comes first for a
+        while."""
         self._looked_at[key] = self._clock()
         if key in self._waiting:
             self._waiting.move_to_end(key, last=False)
             self._something.set()
-        return self._heard.get(key)
+        heard = self._heard.get(key)
+        return heard if heard is not None and heard.reported.uid == uid else None
 
     def keep(self, jobs: Collection[Key]) -> None:
         """Forget all other jobs."""

@@ -67,8 +67,9 @@ class Report(BaseModel):
 
 @dataclass(frozen=True)
 class Reported:
-    """A report of one run of one job."""
+    """A report of one run of the job with the uid."""
 
+    uid: str
     run: int
     report: Report
 
@@ -125,6 +126,13 @@ def due(before: Progress | None, after: Progress, now: float, *, last: bool) -> 
         return any(getattr(before, field) != getattr(after, field) for field in _TOLD_LAST)
     # either way: what a clock that was ahead has written must not stop the writes until the time has come
     return abs(now - parse_time(before.updated_at)) >= WRITE_SECONDS
+
+
+def outdated(job: JobView, reported: Reported) -> bool:
+    """Whether nothing of the report counts any more: its job is gone, or a newer run has reported. The end of its own
+    run is no reason: of a run that left no word, the report may tell the newest checkpoint."""
+    progress = job.status.progress
+    return job.uid != reported.uid or (progress is not None and progress.run > reported.run)
 
 
 def repaired(job: JobView) -> Progress | None:

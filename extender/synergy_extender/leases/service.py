@@ -16,10 +16,10 @@ from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.claims import ClaimError, claims_of
 from synergy_extender.leases.progress_budget import ProgressBudget
 from synergy_extender.leases.progress_writer import ProgressWriter
-from synergy_extender.leases.reports import Report, Reported, due, progress_after
+from synergy_extender.leases.reports import Report, Reported, due, outdated, progress_after
 from synergy_extender.leases.review_turns import BusyError, Lane
 from synergy_extender.leases.tokens import Identity, Reviewer, Turn
-from synergy_extender.leases.verdict import Verdict, verdict
+from synergy_extender.leases.verdict import Verdict, leave_at_once, verdict
 from synergy_extender.metrics import Metrics
 from synergy_extender.rounds import Rounds
 from synergy_kube import Conflict
@@ -115,10 +115,13 @@ class LeaseService:
             job = await self._job(member)
         except CALL_FAILED as error:
             raise NotReadyError(f"the API server cannot be asked about the worker: {explain(error)}") from error
-        answer = verdict(job.status, pod, self._clock(), self._rounds(), self._planned())
+        ours = member.is_of(job)
+        answer = (
+            verdict(job.status, pod, self._clock(), self._rounds(), self._planned()) if ours else leave_at_once(pod)
+        )
         self._metrics.leases.reports.labels(answer.verdict).inc()
-        if member.rank == 0 and service_of(job).ended_run < member.run:
-            reported = Reported(member.run, report)
+        if ours and member.rank == 0 and service_of(job).ended_run < member.run:
+            reported = Reported(job.uid, member.run, report)
             if self._is_last(job, member.run, report, leaves=answer.yield_in_s is not None):
                 self.progress.take(job.key, reported)
                 # the worker hears what to do before the API server has taken its report
@@ -169,9 +172,10 @@ class LeaseService:
         return pod, member
 
     async def _job(self, member: RunMember) -> JobView:
-        """The worker's job, as new as what the worker was made from: an older state would send it away at its start."""
+        """The worker's job, as new as what the worker was made from: an older state would send it away at its start. It
+        is another one of the name where the worker's own is gone."""
         job = self._cache.jobs.get(member.job)
-        if job is None or _knows_no_such_run(job, member.run):
+        if job is None or not member.is_of(job) or _knows_no_such_run(job, member.run):
             job = await self._fresh.job(member.job)
         if job is None:
             raise NoWorkerError(f"TrainingJob {member.job} does not exist")
@@ -192,7 +196,7 @@ class LeaseService:
         """Guarded by the resource version: a delayed write cannot undo a later replica's."""
         for tried in range(_TRIES):
             job = self._cache.jobs.get(key)
-            if job is None:
+            if job is None or outdated(job, reported):
                 return tried > 0
             now = self._clock()
             domains = domains_of(self._cache.capacities())

@@ -40,7 +40,7 @@ def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds,
     run = pod.member.run if pod.member is not None else 0
     ended = status.service.ended_run if status.service is not None else 0
     if allocation is None or allocation.run != run or allocation.state == "Released" or ended >= run:
-        return _leave(0.0, _share(pod, None))
+        return leave_at_once(pod)
     if pod.leaves_by is not None:
         return _leave(0.0, _share(pod, allocation))
     if allocation.state == "Revoked":
@@ -54,6 +54,11 @@ def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds,
     next_report = next_report_s(now, rounds, decided=decided, spread=_spread(pod.uid))
     remaining = rounds.end(here + 1 if decided else here) - now
     return Verdict("continue", None, _rounded(remaining), next_report, **_share(pod, allocation).fields)
+
+
+def leave_at_once(pod: PodView) -> Verdict:
+    """The answer to a pod that no job gives a place any more."""
+    return _leave(0.0, _share(pod, None))
 
 
 def next_report_s(now: float, rounds: Rounds, *, decided: bool, spread: float) -> float:

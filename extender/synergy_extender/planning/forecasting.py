@@ -160,9 +160,10 @@ class ForecastLoop:
 
     async def _forecast(self) -> float | None:
         """One forecast, if a job waits. Returns the CPU seconds that it took, None without a forecast."""
-        state, now = self._cache.state(), self._clock()
-        if not any(run_state(job, now) is RunState.WAITING for job in state.jobs.values()):
+        now = self._clock()
+        if not any(not job.at_rest and run_state(job, now) is RunState.WAITING for job in self._cache.jobs.values()):
             return None
+        state = self._cache.state()
         begun, used_before = time.perf_counter(), _used_by_children_s()
         try:
             question = await asyncio.to_thread(question_of, state, self._policy(), now)

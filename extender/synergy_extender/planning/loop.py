@@ -21,6 +21,7 @@ from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planner.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.clock_steps import ClockSteps
+from synergy_extender.planning.first_plan import Refresh
 from synergy_extender.planning.forecasting import Forecasts
 from synergy_extender.planning.last_plan import LastPlan
 from synergy_extender.planning.policy import PolicyInForce, ReadPolicy, with_prices
@@ -144,16 +145,14 @@ class PlanningLoop:
 
     async def _lead(self) -> None:
         self._forget()
-        fresh = False
+        refresh = Refresh(self._cache)
         while self._leadership.leading:
             try:
-                if not fresh:
-                    await self._cache.refresh_jobs()
-                    fresh = True
-                    self._dirty.set()
-                await self._wait()
-                with span("pass"):
-                    await self._pass()
+                async with refresh.asking():
+                    if refresh.answered:
+                        await self._wait()
+                    with span("pass"):
+                        await self._pass(refresh)
                 self._passed_at = time.monotonic()
             except LeadLostError:
                 _LOG.warning("the lead was lost while writing; the rest of the plan is not written")
@@ -198,7 +197,8 @@ class PlanningLoop:
             pass
         self._dirty.clear()
 
-    async def _pass(self) -> None:
+    async def _pass(self, refresh: Refresh) -> None:
+        """Decides nothing without the answer of `refresh`."""
         now = self._clock()
         self._again_at = None
         self._questions.begin()
@@ -222,6 +222,12 @@ class PlanningLoop:
             # Until the boundary the round can still be planned. After it running jobs go on without a plan: ended runs
             # are released, and the next round is planned at its time.
             result, mode, index = None, "fill", index if self._clock() >= rounds.start(index) else timetable.planned
+        last_fill, self._last_fill = self._last_fill, None
+        if not refresh.answered:
+            others = await refresh.finds_other_places()
+            if others or (result is not None and timetable.plan_at(self._clock()) != (mode, index)):
+                self._dirty.set()
+                return
         now = self._clock()
         decision = await self._questions.compute(
             decide,
@@ -238,7 +244,6 @@ class PlanningLoop:
             estimates=self._forecasts.told,
             known=self._places,
         )
-        last_fill, self._last_fill = self._last_fill, None
         plan = result.plan if result is not None else None
         await self._autoscaling.keep(self._cache.state(), plan)
         with self._metrics.planning.write_seconds.labels(mode).time():

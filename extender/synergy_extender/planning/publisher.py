@@ -98,7 +98,7 @@ class Publisher:
             self._measure_at = time.monotonic() + _MEASURED_EVERY_S
         found = pool_problems(self._cache.pools, state.capacities)
         pools, policies = self._cache.objects("gpupools"), self._cache.objects("schedulingpolicies")
-        policy = replace(policy, history=_history(policies, state, policy))
+        policy = replace(policy, history=await asyncio.to_thread(_history, policies, state, policy))
         problems = [*self._cache.pool_problems, *found]
         for item, pool in _with(pools, pool_statuses(pools, state, problems, now, self._refused)):
             await self._write(GPU_POOLS, item, pool, now)

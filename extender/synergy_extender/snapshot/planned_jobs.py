@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+import msgspec
+
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.new_nodes import new_capacity
 from synergy_api.cluster.nodes import pod_spec_admits
@@ -130,11 +132,9 @@ class PlannedJobs:
     ) -> tuple[str, ...] | None:
         """The nodes of these GPU types, of all if there are none, that the template admits and whose GPUs leave a
         client as much memory as the job needs. None for all. The job may stay where it is."""
-        kind = self._known.constraints(job), tuple(gpu_types)
-        admitted = self._known.admitted
-        if kind not in admitted:
-            admitted[kind] = _admitting(self._state, job, gpu_types)
-        nodes = admitted[kind]
+        nodes = self._known.admitted.of(
+            job.constraints, tuple(gpu_types), lambda: _admitting(self._state, job, gpu_types)
+        )
         small = too_small_clients(job, self._shared)
         if small:
             everywhere = [*(one.name for one in self._state.capacities), *new_node_objects(self._state)]
@@ -180,14 +180,13 @@ def _admitting(state: ClusterState, job: JobView, gpu_types: Sequence[str]) -> t
     kinds = {one.name: one.gpu_type for one in state.capacities if one.gpu_type}
     kinds |= {group_name(pool.name): new_capacity(pool, how).gpu_type for pool, how in growing(state)}
     wanted = [name for name, gpu_type in kinds.items() if gpu_type in (gpu_types or (gpu_type,))]
+    constraints = msgspec.json.decode(job.constraints)
     try:
         nodes = {**state.nodes, **new_node_objects(state)}
         resources = {one.name: one.resource for one in state.capacities}
         resources |= {group_name(pool.name): pool.resource or RESOURCE_GPU for pool, _ in growing(state)}
         names = [
-            name
-            for name in wanted
-            if pod_spec_admits(job.constraints, nodes[name], worker_tolerations(resources[name]))
+            name for name in wanted if pod_spec_admits(constraints, nodes[name], worker_tolerations(resources[name]))
         ]
     except (TypeError, AttributeError, KeyError, ValueError):
         return ()

@@ -15,6 +15,7 @@ class Refused(StrEnum):
         "set spec.schedulerName to default-scheduler, or submit a TrainingJob"
     )
     NO_JOB = "its TrainingJob does not exist"
+    OTHER_JOB = "its TrainingJob was deleted, and another has its name"
     NO_PLACE = "its TrainingJob has no place in the plan"
     OLD_RUN = "its run is over and it will be removed"
     FUTURE_RUN = "the plan does not know its run yet"
@@ -24,7 +25,9 @@ class Refused(StrEnum):
     NO_NODE = "the plan of its run does not name the node it was made for"
 
 
-_MAY_BE_BEHIND = frozenset({Refused.NO_JOB, Refused.NO_PLACE, Refused.FUTURE_RUN, Refused.NOT_ADMITTED})
+_MAY_BE_BEHIND = frozenset(
+    {Refused.NO_JOB, Refused.OTHER_JOB, Refused.NO_PLACE, Refused.FUTURE_RUN, Refused.NOT_ADMITTED}
+)
 """What a watch that is a moment behind would also say."""
 _TRANSIENT = frozenset({Refused.FUTURE_RUN, Refused.NOT_ADMITTED})
 
@@ -59,6 +62,8 @@ def place_of(name: str, member: RunMember | None, planned_node: str, job: JobVie
         return Refusal(Refused.NOT_OURS)
     if job is None:
         return Refusal(Refused.NO_JOB)
+    if not member.is_of(job):
+        return Refusal(Refused.OTHER_JOB)
     why = _objection(member, planned_node, job)
     return planned_node if why is None else Refusal(why)
 

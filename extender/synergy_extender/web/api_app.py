@@ -177,7 +177,7 @@ def _progress(parts: ApiParts) -> Callable[..., Any]:
         job = parts.cache.jobs.get(Key(namespace, name))
         if job is None:
             raise HTTPException(404, f"there is no TrainingJob {namespace}/{name}")
-        written, heard = job.status.progress, parts.leases.progress.newest(job.key)
+        written, heard = job.status.progress, parts.leases.progress.newest(job.key, job.uid)
         if heard is None or (written is not None and written.run > heard.reported.run):
             return JSONResponse({"source": "status", **(written.to_wire() if written is not None else {})})
         newest = progress_after(job, heard.reported, parts.clock(), parts.cache.jobs)

@@ -1,5 +1,6 @@
 """Progress in the status that another writer broke, written anew."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
@@ -25,13 +26,21 @@ class ProgressRepair:
 
     async def repair(self, jobs: Iterable[JobView]) -> None:
         """Repair the jobs' progress while this replica leads."""
+        for job, progress in await asyncio.to_thread(self._broken, list(jobs)):
+            if self._leading():
+                await self._write(job, progress)
+
+    def _broken(self, jobs: Iterable[JobView]) -> list[tuple[JobView, Progress]]:
+        """Milliseconds for thousands of jobs."""
         known, self._sound = self._sound, {}
-        for job in list(jobs):
+        broken = []
+        for job in jobs:
             progress = None if known.get(job.key) is job else repaired(job)
             if progress is None:
                 self._sound[job.key] = job
-            elif self._leading():
-                await self._write(job, progress)
+            else:
+                broken.append((job, progress))
+        return broken
 
     async def _write(self, job: JobView, progress: Progress) -> None:
         """The next pass tries again if another writer changed the job meanwhile, or the API server refuses."""

@@ -144,8 +144,10 @@ class StatusWriter:
                 break
             try:
                 answer = await self._apply(job, change)
-            except (Conflict, NotFound):
+            except (Conflict, NotFound) as error:
                 job = await self._fresh(job)
+                if isinstance(error, NotFound) and job is not None and not tries_left:
+                    raise  # the job is there and its namespace is not: no write will ever come through
                 continue
             except ApiError as error:
                 if not tries_left or not await self._waited(error):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import Any
 
@@ -10,6 +11,8 @@ from synergy_job.checkpoints import fence
 from synergy_job.checkpoints.checkpoint import Checkpoint, CheckpointError
 from synergy_job.checkpoints.version import writer_of
 from synergy_job.checkpoints.versions import Versions
+
+_BEGUN = re.compile(r"step-\d{12}\.(\d{6})\.(\d{8})(\.[a-z]+)?")
 
 
 class Saved:
@@ -21,6 +24,14 @@ class Saved:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
         self._record = Checkpoint(os.path.join(self.folder, "synergy_job.pkl"))
+
+    def begin(self, step: int, ending: str = "") -> str:
+        """Claim the folder; the name for this run's checkpoint of `step`, which no other run writes to.
+
+        Raises like `claim`.
+        """
+        epoch, run = self.claim()
+        return f"step-{step:012d}.{epoch:06d}.{run:08d}{ending}"
 
     def claim(self) -> tuple[int, int]:
         """Claim the folder for this run before something is written there; its (epoch, run).
@@ -34,7 +45,8 @@ class Saved:
     def record(self, step: int, name: str, *, own: bool = True, **more: Any) -> None:
         """The checkpoint `name`, a file or a folder here, has been written after `step`; `more` comes back with it.
 
-        Of its `own` checkpoints it keeps the newest two. The framework may have removed the one before already.
+        Of its `own` checkpoints it keeps the newest two. The framework may have removed the one before already. What
+        this run and older ones have begun and not recorded is removed too, once one that was begun is recorded.
         """
         _to_disk(os.path.join(self.folder, name))
         before = self._record.read()
@@ -45,6 +57,11 @@ class Saved:
         self._record.write({"step": step, "name": name, "before": kept, "own": own, **more})
         if older is not None and older != name:
             _remove(os.path.join(self.folder, older))
+        if mine := _owner(name):
+            for found in os.listdir(self.folder):
+                owner = _owner(found)
+                if owner is not None and owner <= mine and found not in (name, kept):
+                    _remove(os.path.join(self.folder, found))
 
     def newest(self) -> dict[str, Any] | None:
         """The newest record, None if there is none. Raises `CheckpointError` if what it names is gone."""
@@ -62,6 +79,12 @@ class Saved:
         return os.path.join(self.folder, record["name"])
 
 
+def _owner(name: str) -> tuple[int, int] | None:
+    """Epoch and run of a checkpoint that `begin` named; None for other names."""
+    match = _BEGUN.fullmatch(name)
+    return None if match is None else (int(match.group(1)), int(match.group(2)))
+
+
 def _to_disk(path: str) -> None:
     files = (
         [path] if os.path.isfile(path) else [os.path.join(at, name) for at, _, names in os.walk(path) for name in names]
@@ -75,7 +98,7 @@ def _to_disk(path: str) -> None:
 
 
 def _remove(path: str) -> None:
-    """The checkpoint before the last one. The framework may have removed it."""
+    """Remove a checkpoint. The framework may have removed it."""
     if os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
     elif os.path.exists(path):

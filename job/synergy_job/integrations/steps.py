@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -78,6 +79,14 @@ class _OfEpoch:
     def iter_from(self, epoch: int, first: int) -> Iterator[None]:
         """As many batches as are left of the epoch."""
         return repeat(None, self._length - first)
+
+
+def check_processes(seen: int, how: str) -> None:
+    """Raises ValueError where the framework sees fewer processes than the job has: each would train on all of the data,
+    and their gradients would not meet. `how` tells what to give the framework."""
+    processes = int(os.environ.get("WORLD_SIZE") or 1)
+    if seen < processes:
+        raise ValueError(f"the job has {processes} processes, but the framework trains with {seen}: {how}")
 
 
 def finite(values: Any, names: dict[str, str]) -> dict[str, float]:

@@ -31,12 +31,18 @@ def write_termination_message(
 def write_checkpoint_failure(path: str, function: str, error: BaseException, kept: tuple[int, float] | None) -> None:
     """Write that the user's `function` (save or load) raised `error`. `kept` are the steps and the seconds of training
     that the newest checkpoint has, if they are known: the next run goes on from there."""
-    told = f"{type(error).__name__}: {error}"[:_LONGEST_ERROR]
+    told = valid_text(f"{type(error).__name__}: {error}")[:_LONGEST_ERROR]
     message: dict[str, object] = {"outcome": "failed", "function": function, "error": told}
     if kept is not None:
         step, seconds = kept
         message |= {"step": step, "checkpoint_step": step, "trained_seconds": round(seconds, 3)}
     _write(path, message)
+
+
+def valid_text(text: str) -> str:
+    """The text with each half of a surrogate pair escaped: JSON cannot hold it. Errors about paths that are not UTF-8
+    have such halves."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _write(path: str, message: dict[str, object]) -> None:

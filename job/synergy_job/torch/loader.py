@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -24,14 +24,15 @@ class ResumableLoader:
     batches leaves the generators of this process as they were. Training thus draws the same numbers in any case.
     """
 
-    def __init__(self, loader: Any, order: Order | None = None) -> None:
+    def __init__(self, loader: Any, order: Order | None = None, *, inner: Sequence[Any] = ()) -> None:
+        """`inner` are samplers that those of `loader` hide: they are seeded too."""
         self.dataset, self.sampler, self.batch_sampler = loader.dataset, loader.sampler, loader.batch_sampler
         self._order = Order() if order is None else order
         self._generator = loader.generator
+        self._samplers = [*samplers_of(loader), *inner]
         self._keys = _Keys(len(loader))
-        # a copy keeps all settings, those of a subclass too; its attributes cannot be assigned after __init__
-        self._loader = copy.copy(loader)
-        of_loader = vars(self._loader)
+        self._loader, sampling = _copied(loader)
+        of_loader = vars(sampling)  # these attributes cannot be assigned after __init__
         of_loader["dataset"] = seeded(loader.dataset)
         of_loader["sampler" if self.batch_sampler is None else "batch_sampler"] = self._keys
 
@@ -41,10 +42,12 @@ class ResumableLoader:
 
     def iter_from(self, epoch: int, first: int) -> Iterator[Any]:
         """The batches of `epoch` (0, 1, ...) from number `first` on."""
+        if callable(getattr(self._loader, "set_epoch", None)):  # as Accelerate's, which counts epochs from 0 itself
+            self._loader.set_epoch(epoch)
         with preserved():
             drawn = self._order.draw(lambda: self._sampled(epoch), epoch)
             self._keys.keys = [
-                batch_keys(indices, mixed(self._order.seed, epoch, number), single=self.batch_sampler is None)
+                batch_keys(indices, self._order.of_batch(epoch, number), single=self.batch_sampler is None)
                 for number, indices in enumerate(drawn[first:], start=first)
             ]
             batches = iter(self._loader)
@@ -57,13 +60,12 @@ class ResumableLoader:
             yield batch
 
     def _sampled(self, epoch: int) -> list[Any]:
-        samplers = [self.batch_sampler, getattr(self.batch_sampler, "sampler", None), self.sampler]
-        generators = [self._generator, *(getattr(one, "generator", None) for one in samplers)]
+        generators = [self._generator, *(getattr(one, "generator", None) for one in self._samplers)]
         for generator in generators:
             if isinstance(generator, torch.Generator):
                 generator.manual_seed(mixed(self._order.seed, epoch))
-        for one in (self.batch_sampler, getattr(self.batch_sampler, "sampler", None)):
-            if one is not None and hasattr(one, "set_epoch"):
+        for one in self._samplers:
+            if hasattr(one, "set_epoch"):
                 one.set_epoch(epoch)
         return list(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
@@ -80,6 +82,30 @@ def resumable(loader: Any, order: Order) -> Any:
     except TypeError:
         return loader
     return ResumableLoader(loader, order)
+
+
+def samplers_of(loader: Any) -> list[Any]:
+    """The samplers of a `DataLoader`, and those within them: a framework may wrap them to give a rank its part."""
+    found: list[Any] = []
+    waiting = [loader.batch_sampler, loader.sampler]
+    while waiting:
+        one = waiting.pop(0)
+        if one is not None and not any(one is other for other in found):
+            found.append(one)
+            waiting += [getattr(one, "batch_sampler", None), getattr(one, "sampler", None)]
+    return found
+
+
+def _copied(loader: Any) -> tuple[Any, Any]:
+    """A copy, which keeps all settings, those of a subclass too; and the loader in it that takes the samples."""
+    inner = vars(loader).get("base_dataloader")
+    if inner is None:
+        made = copy.copy(loader)
+        return made, made
+    # a wrapper that passes for the loader within, as Accelerate's since 0.34: `copy` would take it for that one
+    made = object.__new__(type(loader))
+    vars(made).update(vars(loader), base_dataloader=copy.copy(inner))
+    return made, made.base_dataloader
 
 
 class _Keys:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from synergy_job.torch.randomness import mixed, seed
+from synergy_job.torch.together import Together
 
 
 class Order:
@@ -16,13 +17,25 @@ class Order:
 
     An epoch's shuffle follows from the seed and the epoch's number. For a sampler with `state_dict` it also follows
     from its state where the epoch begins. That state is kept for the checkpoint.
+
+    Where ranks train on parts of one shuffle, `share` gives all of them the seed of rank 0.
     """
 
     def __init__(self, sampler: Any = None) -> None:
         self.seed = int(torch.initial_seed())
         self._sampler = sampler
+        self.part = 0
+        """Which part of each epoch this process trains on: its batches get random numbers of their own."""
         self._next_epoch = 0
         self._begun: dict[str, Any] = {"epoch": 0, "sampler": self._sampler_state()}
+
+    def share(self, together: Together) -> None:
+        """Shuffle as rank 0 does. All ranks call it together."""
+        self.seed = together.from_first(lambda: self.seed)
+
+    def of_batch(self, epoch: int, number: int) -> int:
+        """The seed of the random numbers that making a batch takes."""
+        return mixed(self.seed, epoch, number, *([self.part] if self.part else []))
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs."""

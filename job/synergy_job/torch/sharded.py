@@ -13,8 +13,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -38,8 +36,6 @@ from synergy_job.torch.training_state import FORMAT, Part, State, loaded, same_p
 
 log = logging.getLogger("synergy_job")
 
-_NAME = re.compile(r"step-(\d{12})\.(\d{6})\.(\d{8})")
-
 
 class ShardedState(State):
     """A state whose tensors lie on many ranks. `save` and `load` are collective: all ranks call them."""
@@ -47,7 +43,7 @@ class ShardedState(State):
     def __init__(self, path: str, parts: dict[str, Part], order: Order) -> None:
         super().__init__(path, parts, order)
         self._saved = Saved(path)
-        self._all: Together | None = None
+        self._together = Together()
 
     def save(self, step: int) -> None:
         """Write the checkpoint of `step`: each rank its shards and its random numbers. It counts once all have written.
@@ -55,13 +51,13 @@ class ShardedState(State):
         Raises on all ranks what failed on one.
         """
         together = self._together
-        name = together.from_first(lambda: self._begin(step))
+        name = together.from_first(lambda: self._saved.begin(step))
         folder = os.path.join(self.path, name)
         together.each(lambda: self._write_own(folder, step))
         writer = Writer(folder)
         dcp.save(self._tensors(), storage_writer=writer, process_group=together.group)
         together.each(writer.failed)
-        together.from_first(lambda: self._count(step, name))
+        together.from_first(lambda: self._saved.record(step, name))
 
     def load(self) -> int | None:
         """Restore the newest checkpoint, whatever the number of ranks that saved it; its step, or None where there is
@@ -79,16 +75,6 @@ class ShardedState(State):
                 log.warning("%s; the checkpoint before it is tried", error)
         return None
 
-    @property
-    def _together(self) -> Together:
-        if self._all is None:
-            self._all = Together()
-        return self._all
-
-    def _begin(self, step: int) -> str:
-        epoch, run = self._saved.claim()
-        return f"step-{step:012d}.{epoch:06d}.{run:08d}"
-
     def _write_own(self, folder: str, step: int) -> None:
         os.makedirs(folder, exist_ok=True)
         content = {"format": FORMAT, "step": step, "random": random_states(), "order": self._order.state()}
@@ -101,15 +87,6 @@ class ShardedState(State):
             file.write(made.getbuffer())
             file.flush()
             os.fsync(file.fileno())
-
-    def _count(self, step: int, name: str) -> None:
-        """The save is whole: from now on it is the newest. What older saves left is removed, but for one whole save."""
-        self._saved.record(step, name)
-        kept = self._names()
-        mine = _owner(name)
-        for found in os.listdir(self.path):
-            if _NAME.fullmatch(found) and found not in kept and _owner(found) <= mine:
-                shutil.rmtree(os.path.join(self.path, found), ignore_errors=True)
 
     def _names(self) -> list[str]:
         """The saves that are there, the newest first."""
@@ -175,9 +152,3 @@ def _sharded(part: Any) -> bool:
 
 def _own_file(folder: str, number: int) -> str:
     return os.path.join(folder, f"rank-{number}.pt")
-
-
-def _owner(name: str) -> tuple[int, int]:
-    """Epoch and run of a save."""
-    epoch, run = name.split(".")[1:]
-    return int(epoch), int(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeVar
 
 import torch.distributed
@@ -24,13 +25,12 @@ def processes() -> int:
 
 
 class Together:
-    """The processes of a run, with a gloo group of their own: what they say here meets no collective of training.
+    """The processes of a run, with a gloo group of their own: what they say here meets no collective of training."""
 
-    Making it is a collective operation. `group` is None if this process is alone.
-    """
-
-    def __init__(self) -> None:
-        self.group = torch.distributed.new_group(backend="gloo") if processes() > 1 else None
+    @cached_property
+    def group(self) -> Any:
+        """The group; None if this process is alone. Its first use is a collective operation."""
+        return torch.distributed.new_group(backend="gloo") if processes() > 1 else None
 
     def from_first(self, work: Callable[[], T]) -> T:
         """What `work` returns on rank 0. Its error there is raised on all ranks."""
@@ -48,6 +48,13 @@ class Together:
         result: T = told[0]
         return result
 
+    def gathered(self, value: T) -> list[T]:
+        """What each rank gives, in order of rank."""
+        values = [value] * processes()
+        if self.group is not None:
+            torch.distributed.all_gather_object(values, value, group=self.group)
+        return values
+
     def each(self, work: Callable[[], T]) -> T:
         """What `work` returns on this rank. The error of one rank is raised on all of them."""
         result, failure = None, None
@@ -55,11 +62,7 @@ class Together:
             result = work()
         except Exception as error:  # noqa: BLE001 - told to all, raised below
             failure = error
-        said = [None if failure is None else _said(failure)]
-        if self.group is not None:
-            said = said * processes()
-            torch.distributed.all_gather_object(said, None if failure is None else _said(failure), group=self.group)
-        for number, one in enumerate(said):
+        for number, one in enumerate(self.gathered(None if failure is None else _said(failure))):
             if one is not None:
                 raise _raised(number, one) from failure
         return result  # type: ignore[return-value]

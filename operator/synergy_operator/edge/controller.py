@@ -26,14 +26,14 @@ from synergy_kube.resources import (
 )
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action, DeleteTrainingJob
-from synergy_operator.edge.caches.dependents import Dependents
+from synergy_operator.edge.caches.dependents import Dependents, named_phases
 from synergy_operator.edge.caches.jobs import JobCache, turns
-from synergy_operator.edge.caches.members import MemberPhases, members_of
+from synergy_operator.edge.caches.members import Members
 from synergy_operator.edge.caches.objects import Owned, OwnedCache
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.policy import PolicyReader
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
-from synergy_operator.edge.caches.profiles import ProfileCache
+from synergy_operator.edge.caches.profiles import ProfileCache, trim_profile
 from synergy_operator.edge.caches.references import ReferenceJobs
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.environment import Environment
@@ -46,7 +46,6 @@ from synergy_operator.edge.trimming import VIEW, node_facts, trim_node, trim_sli
 from synergy_operator.edge.waiting_turns import WaitingTurns
 from synergy_operator.edge.warning_reader import WarningReader
 from synergy_operator.edge.work_queue import WorkQueue
-from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.job.waiting import wants_to_tell
 from synergy_operator.run.partner_failure import partners_of
@@ -85,11 +84,11 @@ class Controller:
         self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
         self._refusals = RefusalLog(metrics.refused)
         self._pod_events = PodEventCache()
-        self._profiles = ProfileCache(client, clock, self._requeue)
+        self._profiles = ProfileCache(client, clock, self._requeue, self._jobs.unfinished)
         self._candidates = ProfileCandidates()
-        self._references = ReferenceJobs()
+        self._references = ReferenceJobs(lambda: self._cluster.profiling.demand_tolerance_percent)
         self._dependents = Dependents()
-        self._member_phases = MemberPhases()
+        self._members = Members(self._jobs)
         self._waiting_turns = WaitingTurns()
         self._client = client
         self._cluster = ClusterView()
@@ -100,7 +99,7 @@ class Controller:
         self._policy = PolicyReader()
         self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), line=turns(self._jobs))
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
-        self._passes = Passes(self._jobs.unfinished, self._queue.add_in_passing)
+        self._passes = Passes(lambda: self._jobs.unfinished() + self._references.outdated(), self._queue.add_in_passing)
         self._events = EventQueue(self._queue.idle)
         self._owners = Owners(
             client,
@@ -138,7 +137,7 @@ class Controller:
             self._pools,
             self._policies,
             follow(TRAINING_JOBS, trim=self._jobs.trim, on_change=self._on_job),
-            follow(THROUGHPUT_PROFILES, on_change=self._profiles.update),
+            follow(THROUGHPUT_PROFILES, trim=trim_profile, on_change=self._profiles.update),
             ours(PODS, trim=trimmed(read_pod), on_change=self._on_owned(self._pods)),
             ours(JOBS, trim=trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs)),
             *self._owners.reflectors,
@@ -199,8 +198,9 @@ class Controller:
                 if pod.role == ROLE_WORKER
             ),
             references=self._references.beside(key),
-            members=members_of(job, self._jobs),
-            named_jobs=reachable(job, lambda name: self._jobs.get((key[0], name))),
+            members=self._members.of(job),
+            named_phases=named_phases(job, self._jobs),
+            cycle=self._dependents.cycle(job),
             told_in=self._waiting_turns.turn_in(key, wanted=wants_to_tell(job.status)),
         )
         actions = reconcile(observed, self._clock())
@@ -245,7 +245,8 @@ class Controller:
 
     def _on_owned(self, cache: OwnedCache[Any]) -> Callable[[Change], None]:
         def on_change(change: Change) -> None:
-            view: Owned | None = (change.new or change.old or {}).get(VIEW)
+            known = cache.get(change.key)  # also of an object of which the last version could not be read
+            view: Owned | None = (change.new or change.old or {}).get(VIEW, known)
             if view is None:
                 return
             if change.new is None:
@@ -255,7 +256,8 @@ class Controller:
                     self._pod_events.pod_deleted((view.namespace, view.job), view)
             else:
                 cache.keep(view)
-            self._queue.add((view.namespace, view.job))
+            for one in (view, known or view):  # its label may have named another job
+                self._queue.add((one.namespace, one.job))
 
         return on_change
 
@@ -285,14 +287,11 @@ class Controller:
     def _update_indexes(self, key: Key) -> None:
         """Reconcile its array, and the jobs that wait for this job's profile or its end, if that has changed."""
         job = self._jobs.get(key)
-        self._references.update(key, job)
-        array = self._member_phases.update(key, job)
-        if array is not None:
-            self._queue.add(array)
+        self._references.update(key, self._jobs.stored(key), job)
         for fingerprint in self._candidates.update(key, job):
             self._requeue(fingerprint)
-        for dependent in self._dependents.update(key, job):
-            self._queue.add(dependent)
+        for other in self._members.update(key, job) | self._dependents.update(key, job):
+            self._queue.add(other)
 
     def _requeue(self, fingerprint: str) -> None:
         """Reconcile the jobs of a fingerprint that are not finished."""

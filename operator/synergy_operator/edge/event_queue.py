@@ -14,22 +14,33 @@ _PATIENCE_SECONDS: Final = 5.0
 """How long an event waits for other work at most, unless many do."""
 _PER_SECOND: Final = 20.0
 """Events posted per second, of all jobs together, while there is other work."""
+_PER_SECOND_AT_REST: Final = 50.0
+"""The same while there is none. A job that starts now has its writes made by the extender and by kubelets too: what has
+gathered while thousands started would take the API server's time from it."""
+_AT_ONCE_SECONDS: Final = 0.5
+"""What so long brings may come at once."""
 
 Post = Callable[[], Awaitable[None]]
 
 
 class EventQueue:
-    """Posts events later: once there is no other work (`idle`), or after a few seconds, some per second.
+    """Posts events later: once there is no other work (`idle`), or after a few seconds; some per second.
 
     Events of one subject are posted in the order in which they were added.
     """
 
     def __init__(
-        self, idle: asyncio.Event, *, patience_s: float = _PATIENCE_SECONDS, per_second: float = _PER_SECOND
+        self,
+        idle: asyncio.Event,
+        *,
+        patience_s: float = _PATIENCE_SECONDS,
+        per_second: float = _PER_SECOND,
+        per_second_at_rest: float = _PER_SECOND_AT_REST,
     ) -> None:
         self._idle = idle
         self._patience_s = patience_s
         self._apart_s = 1.0 / per_second
+        self._apart_at_rest_s = 1.0 / per_second_at_rest
         self._next_turn = 0.0
         self._lanes: list[asyncio.Queue[tuple[float, Post]]] = [asyncio.Queue(_MOST_WAITING) for _ in range(_LANES)]
 
@@ -56,13 +67,17 @@ class EventQueue:
                 _LOG.exception("an event is not posted")
 
     async def _turn(self, added_at: float) -> None:
-        """Wait until there is no other work, or until this event may be posted beside it."""
+        """Wait until this event may be posted, beside other work or without."""
         now = asyncio.get_running_loop().time
-        while not self._idle.is_set():
-            turn = max(added_at + self._patience_s, self._next_turn)
+        while True:
+            idle = self._idle.is_set()
+            turn = self._next_turn - _AT_ONCE_SECONDS if idle else max(added_at + self._patience_s, self._next_turn)
             if now() >= turn:
-                self._next_turn = now() + self._apart_s
+                self._next_turn = max(self._next_turn, now()) + (self._apart_at_rest_s if idle else self._apart_s)
                 return
+            if idle:
+                await asyncio.sleep(turn - now())
+                continue
             try:
                 async with asyncio.timeout_at(turn):
                     await self._idle.wait()

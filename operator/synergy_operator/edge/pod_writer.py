@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from synergy_api.names import ANNOTATION_PLANNED_NODE, LABEL_JOB, LABEL_RANK, LABEL_RUN
+from synergy_api.names import ANNOTATION_JOB_UID, ANNOTATION_PLANNED_NODE, LABEL_JOB, LABEL_RANK, LABEL_RUN
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.resources import JOBS, PODS, RESOURCE_CLAIMS, Resource
@@ -25,7 +25,7 @@ from synergy_operator.edge.refused_starts import INVALID, REFUSED, NameTakenErro
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.pods.claim import asks_for, owned_by
 from synergy_operator.run.allocation import open_allocation
-from synergy_operator.views.annotations import ANNOTATION_JOB_UID, ANNOTATION_UNGATED_AT
+from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
 from synergy_operator.views.job import JobView
 from synergy_operator.views.pod import PodView, read_pod

@@ -17,7 +17,7 @@ from synergy_operator.conditions import FINISHED, RUNNING, VALID, ConditionUpdat
 from synergy_operator.job.dependencies import Dependencies, dependencies
 from synergy_operator.job.status_write import operator_part, status_actions
 from synergy_operator.pods.members import following, member_manifest
-from synergy_operator.views.job import JobView
+from synergy_operator.views.job import Member
 from synergy_operator.views.observed import Observed
 
 AT_ONCE: Final = 16
@@ -32,7 +32,7 @@ class _Members:
     """The members that exist, by index, and the indexes that are finished. `wrong` is what is wrong with the array's
     spec, `before` what it waits for."""
 
-    there: Mapping[int, JobView]
+    there: Mapping[int, Member]
     succeeded: set[int]
     failed: set[int]
     wrong: Finding | None
@@ -43,8 +43,8 @@ class _Members:
         return self.succeeded | self.failed
 
     @property
-    def open(self) -> dict[int, JobView]:
-        return {index: job for index, job in self.there.items() if index not in self.done}
+    def open(self) -> dict[int, Member]:
+        return {index: one for index, one in self.there.items() if index not in self.done}
 
 
 def reconcile_array(
@@ -55,12 +55,12 @@ def reconcile_array(
     `problem` is what is wrong with its spec; `now` is Unix time.
     """
     job = observed.job
-    before = dependencies(job, observed.named_jobs)
+    before = dependencies(job, observed.named_phases, observed.cycle)
     members = _members(observed, array, problem, before)
     behind = [
         ChangeMember(one.name, one.uid, following(spec))
         for one in members.open.values()
-        if not one.deleting and (one.spec is None or following(one.spec) != following(spec))
+        if not one.deleting and one.follows != following(spec)
     ]
     refused_for = _refused_for(observed, now)
     held = refused_for is not None and observed.refusals.member is not None and bool(observed.refusals.member.changed)
@@ -74,8 +74,8 @@ def reconcile_array(
 
 def _members(observed: Observed, array: Array, wrong: Finding | None, before: Dependencies) -> _Members:
     known = observed.job.status.array or ArrayStatus()
-    there = {one.index: one for one in observed.members if one.index is not None and one.index < array.count}
-    phases = {index: one.status.phase for index, one in there.items()}
+    there = {one.index: one for one in observed.members if one.index < array.count}
+    phases = {index: one.phase for index, one in there.items()}
     succeeded = read_indexes(known.succeeded_indexes) | {i for i, phase in phases.items() if phase == "Succeeded"}
     failed = read_indexes(known.failed_indexes) | {i for i, phase in phases.items() if phase == "Failed"}
     return _Members(there, succeeded, failed - succeeded, wrong, before)
@@ -99,14 +99,14 @@ def _status(
     observed: Observed, spec: TrainingJobSpec, array: Array, members: _Members, now: float
 ) -> TrainingJobStatus:
     job = observed.job
-    running = sum(one.status.phase in _HOLDS for one in members.open.values())
+    running = sum(one.phase in _HOLDS for one in members.open.values())
     end = _end(array, members)
     updates: dict[str, ConditionUpdate | None] = {
         VALID: no(members.wrong) if members.wrong is not None else yes(say(Reason.ACCEPTED)),
         RUNNING: _running(observed, spec, array, members, running=running),
         FINISHED: yes(end) if end is not None else no(say(Reason.NOT_FINISHED)),
     }
-    starts = [one.status.start_time for one in members.there.values() if one.status.start_time is not None]
+    starts = [one.start_time for one in members.there.values() if one.start_time is not None]
     return operator_part(job.status).model_copy(
         update={
             "observed_generation": job.generation,

@@ -97,7 +97,7 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
     state = profile_state(observed, spec, now) if problem is None else held
     allocation = open_allocation(status)
     service = status.service or ServiceStatus()
-    before = dependencies(observed.job, observed.named_jobs)
+    before = dependencies(observed.job, observed.named_phases, observed.cycle)
     wanted = problem is None and not spec.suspend and before.waits is None and before.failed is None
     if allocation is None:
         return _between_runs(observed, spec, problem, state, service, before=before)

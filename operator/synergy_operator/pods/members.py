@@ -6,7 +6,7 @@ from typing import Any
 from synergy_api import names
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.pods.template import owner_reference
-from synergy_operator.views.job import JobView
+from synergy_operator.views.job import JobView, Member
 
 
 def member_manifest(array: JobView, spec: TrainingJobSpec, index: int) -> Mapping[str, Any]:
@@ -34,3 +34,19 @@ def following(spec: TrainingJobSpec) -> Mapping[str, Any]:
         "priorityClassName": spec.priority_class_name,
         "tenant": spec.tenant,
     }
+
+
+def member_of(job: JobView) -> Member | None:
+    """What its array reads of a job; None if no array has made it."""
+    if job.index is None:
+        return None
+    return Member(
+        name=job.name,
+        uid=job.uid,
+        array_uid=job.array_uid,
+        index=job.index,
+        phase=job.status.phase or "",
+        start_time=job.status.start_time,
+        deleting=job.deleting,
+        follows=None if job.spec is None else following(job.spec),
+    )

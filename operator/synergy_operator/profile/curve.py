@@ -23,6 +23,8 @@ _HEADROOM_PERCENT: Final = 110
 """The processes get 10% more than their peak in a profile run. The run is short, and beyond its limit a container is
 killed."""
 _MIB: Final = 1 << 20
+_MOST_BANDWIDTH: Final = float(1 << 50)
+"""Bytes per second. No storage gives more, whatever speed a run without cache tells."""
 
 
 def job_matrix(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> SensitivityMatrix:
@@ -101,7 +103,7 @@ def memory_model(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> Me
             seen = seen_bandwidth(
                 point.steps_per_second, dataset_bytes=data.bytes, samples=data.samples, batch_size=batch
             )
-            bandwidth = size.node_part * seen
+            bandwidth = min(size.node_part * seen, _MOST_BANDWIDTH)
     if bandwidth is None:
         return None
     resident = max((p.max_rss_bytes for p in points if p.gpu_type == size.gpu_type), default=0)

@@ -5,8 +5,9 @@ from typing import Final
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
 from synergy_operator.profile.harvest import result_of
-from synergy_operator.profile.job import ATTEMPTS
+from synergy_operator.profile.job import ATTEMPTS, is_unchanged
 from synergy_operator.profile.open_series import OpenSeries
+from synergy_operator.profile.points import jobs_of
 from synergy_operator.profile.result import MeasurementFailure
 from synergy_operator.run.follow import START_SECONDS
 from synergy_operator.run.half_bound import BIND_SECONDS, unbound_reason
@@ -26,7 +27,7 @@ def failure_of(series: OpenSeries) -> Finding | None:
     it.
     """
     attempts: dict[Target, list[tuple[BatchJobView, MeasurementFailure]]] = {}
-    for job in series.jobs:
+    for job in filter(is_unchanged, series.jobs):
         result = result_of(job, series.pod_of(job))
         if isinstance(result, MeasurementFailure) and job.target.hit_rate is None:
             attempts.setdefault(job.target, []).append((job, result))
@@ -45,11 +46,17 @@ def failure_of(series: OpenSeries) -> Finding | None:
     return None
 
 
+def changed_job(series: OpenSeries) -> Finding | None:
+    """A Job whose annotations somebody has changed: what it measures is not known any more."""
+    changed = next((job for job in series.jobs if not is_unchanged(job)), None)
+    return None if changed is None else say(Reason.PROFILE_JOB_CHANGED, run=series.number, job=changed.name)
+
+
 def loss_of(series: OpenSeries) -> Finding | None:
     """Why the run is given back before the series is complete: its pod is lost, missing, refused or not bound."""
     number, now = series.number, series.now
     # in a long series, Jobs that were read before are deleted by their TTL
-    read = {run.job for point in series.profile_state.profile.points for run in point.runs}
+    read = jobs_of(series.profile_state.profile.points)
     read |= {job.name for job in series.jobs if job.pair is not None and series.is_read(job)}
     for job in series.jobs:
         pod = series.pod_of(job)

@@ -21,7 +21,7 @@ from synergy_operator.pods.claim import claim
 from synergy_operator.pods.gang import split_share
 from synergy_operator.pods.share import too_small
 from synergy_operator.pods.template import PodShare
-from synergy_operator.profile.failures import POD_SECONDS, failure_of, loss_of, stuck_start
+from synergy_operator.profile.failures import POD_SECONDS, changed_job, failure_of, loss_of, stuck_start
 from synergy_operator.profile.harvest import concluded, with_results
 from synergy_operator.profile.image_change import of_newest_image
 from synergy_operator.profile.job import profile_job
@@ -125,13 +125,14 @@ def _measure(series: OpenSeries) -> ProfileStep:
 
 
 def _forced_end(series: OpenSeries) -> ProfileStep | None:
-    """The end of the run before its series is complete: the profile failed, or a pod could not start or was lost."""
+    """The end of the run before its series is complete: the profile failed, a Job was changed, or a pod could not start
+    or was lost."""
     failure = failure_of(series)
     if failure is not None:
         return end(_failed(series, failure), "Failed", failure)
-    stuck = stuck_start(series)
-    if stuck is not None:
-        return end(series, "Failed", stuck)
+    failed = changed_job(series) or stuck_start(series)
+    if failed is not None:
+        return end(series, "Failed", failed)
     lost = loss_of(series)
     return end(series, "Evicted", lost) if lost is not None else None
 
@@ -160,6 +161,8 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
     )
     accounting = series.service.model_copy(update={"run": series.number})
     metadata = job["metadata"]
+    if metadata["name"] in {made.name for made in series.observed.batch_jobs}:  # its label says another run
+        return end(series, "Failed", say(Reason.PROFILE_JOB_CHANGED, run=series.number, job=metadata["name"]))
     own = claim(metadata["name"], metadata["labels"], pod_share) if device_class(pod_share.resource) else None
     create = CreateJob(series.number, job, own)
     return step(series, _measuring(series, pod_share.amounts.cpu_millis), accounting, create)

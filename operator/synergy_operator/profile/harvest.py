@@ -8,7 +8,8 @@ from synergy_api.timestamps import format_time
 from synergy_core.profiling.adaptive_cpu_search import complete_curve
 from synergy_operator.profile.curve import cpu_points_of, job_matrix, memory_model, memory_of, speeds
 from synergy_operator.profile.image_change import holds_for
-from synergy_operator.profile.points import assessed, usage_of, with_run
+from synergy_operator.profile.job import is_unchanged
+from synergy_operator.profile.points import assessed, jobs_of, usage_of, with_run
 from synergy_operator.profile.result import MeasuredPoint, MeasurementFailure, read_result
 from synergy_operator.profile.size import ProfileSize
 from synergy_operator.views.batch_job import BatchJobView
@@ -42,8 +43,9 @@ def with_results(
     of a run. The job can do without it.
     """
     points, unchecked, traffic = list(profile.points), list(profile.unchecked), profile.traffic
+    read = jobs_of(points)
     for job, pod in jobs:
-        if job.pair is not None:
+        if job.pair is not None or job.name in read or not is_unchanged(job):
             continue
         result = result_of(job, pod)
         if job.fingerprint != profile.fingerprint or (pod is not None and not holds_for(profile, spec, pod)):

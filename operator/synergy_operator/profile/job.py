@@ -13,12 +13,11 @@ from synergy_operator.profile.fingerprint import fingerprint
 from synergy_operator.views.annotations import (
     ANNOTATION_FINGERPRINT,
     ANNOTATION_HIT_RATE,
-    ANNOTATION_JOB_UID,
     ANNOTATION_POINT,
     ANNOTATION_REPEAT,
     ANNOTATION_STORAGE,
 )
-from synergy_operator.views.batch_job import Target
+from synergy_operator.views.batch_job import STORAGE_VARIABLE, BatchJobView, Target
 from synergy_operator.views.job import JobView
 from synergy_operator.views.settings import HOST_IP, WorkerSettings
 
@@ -47,6 +46,15 @@ def profile_job_name(job: str, run: int, target: Target, attempt: int) -> str:
         end += f"r{target.repeat}"
     end += ("", "b")[attempt]
     return fitting_name(job, end)
+
+
+def is_unchanged(job: BatchJobView) -> bool:
+    """Whether the annotations of a point's Job agree with its name and its pod template, which the API server lets no
+    one change. The name does not contain the bytes per second from storage, the template does."""
+    limit = job.target.storage_bytes_per_s
+    if limit is not None and limit != job.storage_limit:
+        return False
+    return job.name in (profile_job_name(job.job, job.run, job.target, attempt) for attempt in range(ATTEMPTS))
 
 
 def fitting_name(job: str, end: str) -> str:
@@ -108,7 +116,7 @@ def profile_job(
         most_grace_seconds=most_grace_seconds,
     )
     metadata = pod_metadata(spec.template, labels, share)
-    metadata["annotations"][ANNOTATION_JOB_UID] = job.uid
+    metadata["annotations"][names.ANNOTATION_JOB_UID] = job.uid
     return {
         "metadata": {
             "name": profile_job_name(job.name, run, target, attempt),
@@ -135,7 +143,7 @@ def _storage_environment(target: Target) -> dict[str, str]:
     if target.hit_rate is not None:
         found["SYNERGY_PROFILE_HIT_RATE"] = str(target.hit_rate)
     if target.storage_bytes_per_s is not None:
-        found["SYNERGY_STORAGE_BYTES_PER_S"] = str(target.storage_bytes_per_s)
+        found[STORAGE_VARIABLE] = str(target.storage_bytes_per_s)
     return found
 
 

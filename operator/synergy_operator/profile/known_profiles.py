@@ -1,18 +1,21 @@
-"""ThroughputProfiles of the cluster: their names, their checks, and which of them is valid for a job."""
+"""ThroughputProfiles of the cluster: names, checks, which one is valid for a job, and which are deleted."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from pydantic import ValidationError
 
+from synergy_api.names import LABEL_PUBLISHED
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.conditions import VALID, find, no, write, yes
 from synergy_operator.profile.curve import first_decrease
-from synergy_operator.views.known_profile import KnownProfile
-from synergy_operator.views.metadata import Object
+from synergy_operator.views.known_profile import KnownProfile, PublishedProfile
+from synergy_operator.views.metadata import Key, Object
 
+MOST_PUBLISHED: Final = 2000
+"""How many of the ThroughputProfiles that it published the operator keeps."""
 _DIGEST_LETTERS: Final = 12
 
 
@@ -65,3 +68,29 @@ def profile_status(item: Object, finding: Finding, now: float) -> ThroughputProf
         return None
     update = yes(finding) if finding.reason is Reason.PROFILE_USED else no(finding)
     return ThroughputProfileStatus(conditions=write(old, {VALID: update}, item["metadata"].get("generation", 0), now))
+
+
+def published_profile(item: Object, spec: ThroughputProfileSpec | None) -> PublishedProfile | None:
+    """The profile if the operator published it, with its `spec` or None if no job may use it.
+
+    None for a profile that somebody wrote by hand, and for one that is being deleted.
+    """
+    metadata = item["metadata"]
+    if (metadata.get("labels") or {}).get(LABEL_PUBLISHED) != "true" or "deletionTimestamp" in metadata:
+        return None
+    measured_at = metadata["creationTimestamp"] if spec is None else spec.measured_at
+    return PublishedProfile(metadata["name"], metadata["uid"], measured_at)
+
+
+def surplus(
+    published: Collection[PublishedProfile], unfinished: Callable[[str], Sequence[Key]]
+) -> list[PublishedProfile]:
+    """The profiles to delete so that MOST_PUBLISHED stay, those measured longest ago first.
+
+    A profile stays while a job of its fingerprint is not finished: `unfinished` gives these jobs.
+    """
+    over = len(published) - MOST_PUBLISHED
+    if over <= 0:
+        return []
+    unused = (profile for profile in published if not unfinished(fingerprint_of_name(profile.name)))
+    return sorted(unused, key=lambda profile: (profile.measured_at, profile.name))[:over]

@@ -86,6 +86,11 @@ def _least_threads(old: ProfilePoint | None, percent: int) -> int | None:
     return None if least == 100 else least
 
 
+def jobs_of(points: Iterable[ProfilePoint]) -> set[str]:
+    """The names of the Jobs whose runs the points contain."""
+    return {run.job for point in points for run in point.runs}
+
+
 def threads_of(points: Iterable[ProfilePoint], gpu_type: str) -> int | None:
     """The limit on threads (percent) behind the speeds on a GPU type; None if there was none.
 

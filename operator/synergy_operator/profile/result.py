@@ -15,6 +15,7 @@ from pydantic import (
     field_validator,
 )
 
+from synergy_api.parts.profile import MOST_RELATIVE_ERROR
 from synergy_api.parts.usage import Traffic, UsageSource
 from synergy_api.reasons import Reason
 from synergy_core.model.snapshot import FASTEST, SLOWEST
@@ -30,9 +31,9 @@ _HARNESS_REASONS: Final = {
 _LONGEST_PROBLEM: Final = 600
 _CUT: Final = "... "
 _MOST_BYTES: Final = 1 << 50
-"""The largest model that a job may report."""
+"""The most bytes that a job may report, of its model and of its memory."""
 _MOST_STEPS: Final = 1 << 40
-"""The longest epoch that a job may report."""
+"""The most steps that a job may report, of an epoch and of a run."""
 
 
 class _Message(BaseModel):
@@ -72,8 +73,11 @@ def _or_none(value: object, parse: ValidatorFunctionWrapHandler) -> object:
         return None
 
 
+_Mark = tuple[Annotated[float, Field(ge=0)], Annotated[int, Field(ge=0, le=_MOST_STEPS)]]
+
+
 class _Together(_Message):
-    marks: Annotated[tuple[tuple[float, int], ...], Field(max_length=128)]
+    marks: Annotated[tuple[_Mark, ...], Field(max_length=128)]
     gpus: Annotated[tuple[Annotated[str, Field(max_length=128)], ...], Field(max_length=16)] = ()
 
     @field_validator("marks")
@@ -87,8 +91,8 @@ class _Together(_Message):
 class _Measured(_Message):
     outcome: Literal["measured"]
     steps_per_second: Annotated[float, Field(gt=SLOWEST, le=FASTEST)]
-    relative_error: Annotated[float, Field(ge=0)] = 0.0
-    max_rss_bytes: Annotated[int, Field(ge=0)] = 0
+    relative_error: Annotated[float, Field(ge=0, le=MOST_RELATIVE_ERROR)] = 0.0
+    max_rss_bytes: Annotated[int, Field(ge=0, le=_MOST_BYTES)] = 0
     cached: bool = False
     largest_tensor_bytes: int | None = None
     model_bytes: int | None = None
@@ -172,14 +176,21 @@ def _with_end(problem: str, output: str) -> str:
     return told + (output if len(output) <= room else _CUT + output[len(_CUT) - room :])
 
 
+def _wrong(error: ValidationError) -> str:
+    """The first field of a harness's message that is wrong, and the reason; empty if the message is none of its own."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"][1:])  # the first part is the outcome
+    return f": {field}: {first['msg']}" if field else ""
+
+
 def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
     """The result of a harness that has ended. Any other message of the user's container is a failure."""
     if container.reason == "OOMKilled":
         return MeasurementFailure(Reason.PROFILE_OUT_OF_MEMORY, "killed for memory")
     try:
         message = _MESSAGE.validate_json(container.message)
-    except ValidationError:
-        detail = f", termination message {container.message[:200]!r}" if container.message else ""
+    except ValidationError as error:
+        detail = f", termination message {container.message[:200]!r}{_wrong(error)}" if container.message else ""
         return MeasurementFailure(Reason.PROFILE_NO_RESULT, f"exit code {container.exit_code}{detail}")
     if isinstance(message, _Failed):
         problem = message.message or message.reason

@@ -1,9 +1,9 @@
 """The outcome of a training run, derived from its pods."""
 
 from collections.abc import Iterable, Mapping
-from math import inf
 from typing import Any, Final
 
+from synergy_api.length import MOST_STEPS
 from synergy_api.parts.progress import Progress
 from synergy_api.parts.service import LONGEST_EARLY, MOST_FAILED_ON, RunOutcome
 from synergy_api.quantity import format_bytes
@@ -22,6 +22,9 @@ _KILLED: Final = 137
 _NEVER_RAN: Final = ("StartError", "ContainerCannotRun")
 _DEVICES_REFUSED: Final = "UnexpectedAdmissionError"
 """The kubelet's reason for a pod whose devices the node could not give. Others are of pods that came first."""
+_LONGEST_SAVE: Final = 1e6
+_LONGEST_TRAINING: Final = 1e10
+"""The most seconds that a worker may report, as in its reports to the extender."""
 
 
 def natural_end(
@@ -73,8 +76,8 @@ def with_reported_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutco
         return outcome
     message = termination_message(first)
     told = {
-        "save_seconds": _seconds(message, "save_seconds"),
-        "trained_seconds": _seconds(message, "trained_seconds"),
+        "save_seconds": _seconds(message, "save_seconds", _LONGEST_SAVE),
+        "trained_seconds": _seconds(message, "trained_seconds", _LONGEST_TRAINING),
         "ended_early": _ended_early(message),
     }
     return outcome.model_copy(update={"step": step, **told})
@@ -100,14 +103,14 @@ def killed_before_checkpoint(
 
 
 def reported_step(pod: PodView) -> int | None:
-    """The step in the library's termination message; None where there is no such message."""
+    """The step in the library's termination message; None where there is no such message, or no job has the step."""
     step = termination_message(pod).get("step")
-    return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
+    return step if isinstance(step, int) and not isinstance(step, bool) and 0 <= step <= MOST_STEPS else None
 
 
-def _seconds(message: Mapping[str, Any], field: str) -> float | None:
+def _seconds(message: Mapping[str, Any], field: str, most: float) -> float | None:
     seconds = message.get(field)
-    return seconds if isinstance(seconds, float) and 0 <= seconds < inf else None
+    return seconds if isinstance(seconds, float) and 0 <= seconds <= most else None
 
 
 def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerState], now: float) -> RunOutcome | None:

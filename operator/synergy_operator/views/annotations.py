@@ -6,8 +6,6 @@ from synergy_api import names
 
 ANNOTATION_UNGATED_AT: Final = f"{names.GROUP}/ungated-at"
 """On worker pods: when the operator removed its scheduling gate. The time that a gang has to be bound starts here."""
-ANNOTATION_JOB_UID: Final = f"{names.GROUP}/job-uid"
-"""On profile pods: the TrainingJob's uid. Their controller is a batch Job."""
 ANNOTATION_POINT: Final = f"{names.GROUP}/cpu-millis"
 """On profile Jobs: the CPU of the point that they measure, in milli-CPU."""
 ANNOTATION_HIT_RATE: Final = f"{names.GROUP}/hit-rate"

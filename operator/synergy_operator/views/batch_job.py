@@ -1,6 +1,7 @@
 """The batch/v1 Jobs of profile runs, as the operator reads them."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from synergy_api import names
 from synergy_api.timestamps import parse_time
@@ -14,6 +15,11 @@ from synergy_operator.views.annotations import (
     ANNOTATION_STORAGE,
 )
 from synergy_operator.views.metadata import Object, controller_uid, number_of
+
+STORAGE_VARIABLE: Final = "SYNERGY_STORAGE_BYTES_PER_S"
+"""In a profile pod: the limit on reads from storage in bytes per second."""
+_LONGEST_REFERENCE: Final = 253
+_LONGEST_MODEL: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,9 @@ class BatchJobView:
     failed_message: str
     complete: bool
     pair: PairSide | None = None
+    storage_limit: int | None = None
+    """The limit on reads from storage in its pod template, which the API server lets no one change; None if it has
+    none."""
 
     @property
     def point(self) -> int:
@@ -92,25 +101,41 @@ def read_batch_job(item: Object) -> BatchJobView:
         failed_message=failed.get("message") or "",
         complete="Complete" in true,
         pair=_pair(labels, annotations),
+        storage_limit=_storage_limit(item),
     )
+
+
+def _storage_limit(item: Object) -> int | None:
+    """In bytes per second. A sidecar that a webhook adds may stand before the container that trains."""
+    containers = (((item.get("spec") or {}).get("template") or {}).get("spec") or {}).get("containers") or ()
+    variables = (variable for container in containers for variable in container.get("env") or ())
+    values = (number_of(one.get("value")) for one in variables if one["name"] == STORAGE_VARIABLE)
+    return next((value for value in values if value > 0), None)
 
 
 def _pair(labels: Object, annotations: Object) -> PairSide | None:
-    reference = annotations.get(ANNOTATION_REFERENCE)
-    if not reference:
+    reference, model = annotations.get(ANNOTATION_REFERENCE), annotations.get(ANNOTATION_REFERENCE_MODEL, "")
+    if not reference or len(reference) > _LONGEST_REFERENCE or len(model) > _LONGEST_MODEL:
         return None
-    return PairSide(reference, annotations.get(ANNOTATION_REFERENCE_MODEL, ""), labels.get(names.LABEL_RANK) == "1")
+    return PairSide(reference, model, labels.get(names.LABEL_RANK) == "1")
 
 
 def _target(annotations: Object) -> Target:
-    hit_rate, storage = annotations.get(ANNOTATION_HIT_RATE), annotations.get(ANNOTATION_STORAGE)
-    try:
-        counts_as = None if hit_rate is None else float(hit_rate)
-    except ValueError:
-        counts_as = None
+    """What the annotations say. A user who may edit Jobs can change them: a value that no target has counts as
+    missing."""
+    hit_rate, storage = _hit_rate(annotations.get(ANNOTATION_HIT_RATE)), number_of(annotations.get(ANNOTATION_STORAGE))
     return Target(
         number_of(annotations.get(ANNOTATION_POINT)),
-        counts_as,
-        None if storage is None else number_of(storage),
+        hit_rate,
+        storage if hit_rate is not None and storage > 0 else None,
         max(0, number_of(annotations.get(ANNOTATION_REPEAT))),
     )
+
+
+def _hit_rate(text: str | None) -> float | None:
+    """The fraction with four decimals, as in the name of the Job."""
+    try:
+        rate = round(float(text or "nan"), 4)
+    except ValueError:
+        return None
+    return rate if 0.0 <= rate <= 1.0 else None

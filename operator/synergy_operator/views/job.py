@@ -15,6 +15,16 @@ from synergy_operator.views.metadata import Object, controller_uid
 
 MOST_OBJECT_BYTES: Final = 1 << 20
 """Limit for a TrainingJob as JSON. The API server stores about 1.5 MB, and the status needs room to grow."""
+MOST_TEMPLATE_BYTES: Final = 256 << 10
+"""Limit of the template as JSON.
+
+Each pod repeats the template, `kubectl apply` keeps a second copy in an annotation, and the API server's limit for a
+whole object is about 1.5 MB.
+"""
+_MOST_OUTLINE_BYTES: Final = 16 << 10
+_OUTLINE_OF_POD: Final = ("terminationGracePeriodSeconds", "affinity")
+_OUTLINE_OF_CONTAINER: Final = ("name", "image", "restartPolicy", "resources")
+"""What the operator reads of a template while a run of it goes on."""
 _MOST_DIGITS: Final = 3
 _FOR_PEOPLE: Final = "summary"
 """Texts of the extender about its own fields. They change with the progress, and no decision follows from them."""
@@ -38,6 +48,8 @@ class JobView:
     status: TrainingJobStatus
     too_large: bool = False
     """The object is so large that its status may no longer fit."""
+    template_bytes: int = 0
+    """Size of the template as JSON. Of one above the limit, `spec` has only an outline."""
     controller: str = ""
     """The uid of the object that it belongs to; empty if it has none."""
     array: str = ""
@@ -53,6 +65,26 @@ class JobView:
         """(namespace, name)."""
         return self.namespace, self.name
 
+    @property
+    def template_too_large(self) -> bool:
+        """The template is above the limit: no run starts with it."""
+        return self.template_bytes > MOST_TEMPLATE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A TrainingJob that an array made, as far as the array reads it."""
+
+    name: str
+    uid: str
+    array_uid: str
+    index: int
+    phase: str
+    start_time: str | None
+    deleting: bool
+    follows: Mapping[str, Any] | None
+    """The fields in which it follows its array (`following`); None if its spec does not parse."""
+
 
 def without_what_is_for_people(status: Mapping[str, Any]) -> dict[str, Any]:
     """A status without the fields from which no decision follows."""
@@ -67,7 +99,8 @@ def read_job(item: Object) -> JobView:
 
     Raises ValueError if the status does not parse. Only the operator and the extender write it.
     """
-    return parse_job(item, too_large=is_too_large(item))
+    spec, template_bytes = without_large_template(item.get("spec") or {})
+    return parse_job({**item, "spec": spec}, too_large=is_too_large(item), template_bytes=template_bytes)
 
 
 def is_too_large(item: Object) -> bool:
@@ -75,8 +108,19 @@ def is_too_large(item: Object) -> bool:
     return len(msgspec.json.encode(item)) > MOST_OBJECT_BYTES
 
 
-def parse_job(item: Object, *, too_large: bool) -> JobView:
-    """As `read_job`, for an object of which parts may be left out (`without_what_is_for_people`)."""
+def without_large_template(spec: Object) -> tuple[Object, int]:
+    """A spec, and the size of its template as JSON. Of a template above the limit only an outline is left.
+
+    As Python's objects, a template takes up to 25 times its size as JSON.
+    """
+    template = spec.get("template")
+    size = len(msgspec.json.encode(template))
+    return ({**spec, "template": _outline(template)} if size > MOST_TEMPLATE_BYTES else spec), size
+
+
+def parse_job(item: Object, *, too_large: bool, template_bytes: int) -> JobView:
+    """As `read_job`, for an object of which parts may be left out (`without_what_is_for_people`,
+    `without_large_template`)."""
     metadata = item["metadata"]
     spec, problem = _read_spec(item.get("spec") or {})
     written = item.get("status") or {}
@@ -99,6 +143,7 @@ def parse_job(item: Object, *, too_large: bool) -> JobView:
         controller=controller_uid(metadata),
         waits_for_hub=waits_for_hub(metadata),
         too_large=too_large,
+        template_bytes=template_bytes,
         **_membership(metadata),
     )
 
@@ -111,6 +156,24 @@ def _membership(metadata: Object) -> dict[str, Any]:
         if ours and owner.get("controller") and index.isdecimal() and len(index) <= _MOST_DIGITS:
             return {"array": owner["name"], "array_uid": owner["uid"], "index": int(index)}
     return {}
+
+
+def _outline(template: Any) -> dict[str, Any]:
+    """What a run that goes on needs of its template. Of one that has too much of that too, or no containers, a
+    container without fields."""
+    pod = _fields(_fields(template).get("spec"))
+    found = {key: pod[key] for key in _OUTLINE_OF_POD if key in pod}
+    for kind in ("containers", "initContainers"):
+        containers = pod[kind] if isinstance(pod.get(kind), list) else []
+        found[kind] = [
+            {key: one[key] for key in _OUTLINE_OF_CONTAINER if key in one} for one in map(_fields, containers)
+        ]
+    usable = found["containers"] and len(msgspec.json.encode(found)) <= _MOST_OUTLINE_BYTES
+    return {"spec": found if usable else {"containers": [{}]}}
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _read_spec(spec: Object) -> tuple[TrainingJobSpec | None, str]:

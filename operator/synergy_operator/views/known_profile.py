@@ -15,3 +15,15 @@ class KnownProfile:
     name: str
     version: str
     spec: ThroughputProfileSpec | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedProfile:
+    """A ThroughputProfile that the operator published, and may delete.
+
+    `measured_at` is an RFC 3339 time in UTC, which sorts as text: that of its creation if no job may use the profile.
+    """
+
+    name: str
+    uid: str
+    measured_at: str

@@ -1,13 +1,15 @@
 """Keys and metadata that several views share."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from synergy_api.quantity import LARGEST
 from synergy_api.timestamps import parse_time
 
 Object = Mapping[str, Any]
 Key = tuple[str, str]
 """(namespace, name)."""
+_MOST_DIGITS: Final = len(str(LARGEST))
 
 
 def controller_uid(metadata: Object) -> str:
@@ -17,8 +19,11 @@ def controller_uid(metadata: Object) -> str:
 
 
 def number_of(text: str | None) -> int:
-    """A label's value as a number; -1 if it is none."""
-    return int(text) if text is not None and text.isdecimal() else -1
+    """The value of a label or an annotation as a number of 64 bits; -1 if it is none."""
+    if text is None or not text.isdecimal() or len(text) > _MOST_DIGITS:
+        return -1
+    number = int(text)
+    return number if number <= LARGEST else -1
 
 
 def time_of(text: str | None) -> float | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.cluster import ClusterView
-from synergy_operator.views.job import JobView
+from synergy_operator.views.job import JobView, Member
 from synergy_operator.views.known_profile import KnownProfile
 from synergy_operator.views.owners.view import OwnerView
 from synergy_operator.views.pod import PodView
@@ -13,6 +13,7 @@ from synergy_operator.views.pod_events import PodEvents
 from synergy_operator.views.profile_candidate import ProfileCandidate
 from synergy_operator.views.refusals import Refusals
 from synergy_operator.views.settings import WorkerSettings
+from synergy_operator.views.stored_job import Reference
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Observed:
     - `resizable` is false if the API server cannot resize pods.
     - `partners` are the worker pods of the jobs that share its GPU.
     - `references` are the other jobs of its namespace that are references, by name.
-    - `named_jobs` are the jobs that it waits for, those that these wait for, and so on, by name.
+    - `named_phases` are the phases of the jobs that it waits for, by name; empty for a job that has none yet.
+    - `cycle` are the names of jobs that wait for each other with it, from it back to itself; empty if there is none.
     - `owner` is the object that the job starts and stops (spec.managed), `unclaimed` its pods that no run has yet.
     - `members` are the jobs that it made as an array, by index.
     - `told_in` is the number of seconds after which a new reason for waiting may be written.
@@ -43,9 +45,10 @@ class Observed:
     resizable: bool = True
     partners: tuple[PodView, ...] = ()
     told_in: float = 0.0
-    references: tuple[JobView, ...] = ()
-    members: tuple[JobView, ...] = ()
-    named_jobs: Mapping[str, JobView] = field(default_factory=dict)
+    references: tuple[Reference, ...] = ()
+    members: tuple[Member, ...] = ()
+    named_phases: Mapping[str, str] = field(default_factory=dict)
+    cycle: tuple[str, ...] = ()
     owner: OwnerView | None = None
     unclaimed: tuple[PodView, ...] = ()
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.pods import TERMINAL_PHASES, sidecar_requests
-from synergy_api.devices import device_class
+from synergy_api.devices import device_class, is_extended
 from synergy_api.timestamps import parse_time
-from synergy_operator.views.annotations import ANNOTATION_JOB_UID, ANNOTATION_UNGATED_AT
+from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
 from synergy_operator.views.metadata import Object, controller_uid, number_of, time_of
 from synergy_operator.views.resize import ResizeView, read_resize
 
@@ -112,7 +112,8 @@ def read_pod(item: Object) -> PodView:
     conditions = {c["type"]: c for c in status.get("conditions") or []}
     resource = annotations.get(names.ANNOTATION_RESOURCE)
     requests = Amounts.parse(
-        (first.get("resources") or {}).get("requests") or {}, (resource,) if resource else names.GPU_RESOURCES
+        (first.get("resources") or {}).get("requests") or {},
+        (resource,) if resource and is_extended(resource) else names.GPU_RESOURCES,
     )
     if resource and device_class(resource) is not None:
         requests = requests._replace(gpus=number_of(annotations.get(names.ANNOTATION_DEVICES)))
@@ -121,7 +122,7 @@ def read_pod(item: Object) -> PodView:
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        owner=annotations.get(ANNOTATION_JOB_UID) or controller_uid(metadata),
+        owner=annotations.get(names.ANNOTATION_JOB_UID) or controller_uid(metadata),
         job=labels.get(names.LABEL_JOB, ""),
         run=number_of(labels.get(names.LABEL_RUN)),
         rank=number_of(labels.get(names.LABEL_RANK)),
@@ -138,7 +139,7 @@ def read_pod(item: Object) -> PodView:
         unschedulable=_unschedulable(conditions),
         disruption=_true(conditions, "DisruptionTarget", "reason"),
         resize=read_resize(item),
-        ungated_at=time_of(annotations.get(ANNOTATION_UNGATED_AT)),
+        ungated_at=_ungated_at(annotations),
         bound_at=_bound_at(conditions),
         stuck=_stuck(status),
         init_failure=_init_failure(status.get("initContainerStatuses") or []),
@@ -151,6 +152,14 @@ def read_pod(item: Object) -> PodView:
         batch_job=labels.get(_LABEL_BATCH_JOB, ""),
         managed_by=annotations.get(names.ANNOTATION_OWNER_UID, ""),
     )
+
+
+def _ungated_at(annotations: Object) -> float | None:
+    """A user may have edited the annotation: a text that is no time counts as missing."""
+    try:
+        return time_of(annotations.get(ANNOTATION_UNGATED_AT))
+    except ValueError:
+        return None
 
 
 def _image_digest(name: str, statuses: Sequence[Object]) -> str:

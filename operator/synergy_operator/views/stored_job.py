@@ -3,16 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from sys import intern
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from pydantic import Field, ValidationError
 
+from synergy_api.amounts import Amounts
 from synergy_api.base import ApiModel
 from synergy_api.names import ANNOTATION_MAY_START, ANNOTATION_OFFER, LABEL_ARRAY_INDEX, LABEL_HUB
 from synergy_api.parts.progress import Progress
 from synergy_api.resources.training_job import FINISHED
-from synergy_operator.views.job import JobView, is_too_large, parse_job, without_what_is_for_people
+from synergy_operator.views.job import (
+    JobView,
+    is_too_large,
+    parse_job,
+    without_large_template,
+    without_what_is_for_people,
+)
 from synergy_operator.views.metadata import Key, Object
 
 _METADATA: Final = (
@@ -55,6 +62,7 @@ class StoredJob:
     managed: tuple[str, str] | None
     """Kind and name of the object that the job starts and stops."""
     too_large: bool
+    template_bytes: int
 
     @property
     def key(self) -> Key:
@@ -68,7 +76,9 @@ class StoredJob:
 
     def decides_as(self, other: "StoredJob | None") -> bool:
         """True if every decision on this job is the same as on the other."""
-        return other is not None and (self.body, self.too_large) == (other.body, other.too_large)
+        if other is None or (self.too_large, self.template_bytes) != (other.too_large, other.template_bytes):
+            return False
+        return self.body == other.body
 
     def check_fleeting(self) -> None:
         """Raises ValueError if what is fleeting does not parse. That is a part of what `view` does, in less time."""
@@ -86,15 +96,43 @@ class StoredJob:
         if "position" in fleeting:
             item["status"]["queue"]["position"] = fleeting["position"]
         item["metadata"]["resourceVersion"] = self.resource_version
-        return parse_job(item, too_large=self.too_large)
+        return parse_job(item, too_large=self.too_large, template_bytes=self.template_bytes)
+
+
+class UseBesideOthers(NamedTuple):
+    """What a reference does on a GPU of one type that it shares: its model, the GPU memory that it takes in bytes, and
+    the CPU and memory that it needs to be as fast as alone."""
+
+    model: str
+    gpu_memory_bytes: int
+    needs: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A job beside which others of its namespace may be measured, as far as they read it before they choose one.
+
+    `uses` are by GPU type: those on which a pair can be run. `needs` hold for this tolerance.
+    """
+
+    name: str
+    uses: Mapping[str, UseBesideOthers]
+    tolerance_percent: int
+    stored: StoredJob
+
+    def view(self) -> JobView:
+        """The job, parsed: as a view, a reference takes up to 25 times its size as JSON."""
+        return self.stored.view()
 
 
 def store_job(item: Object) -> StoredJob:
     """A TrainingJob without the texts and estimates for people, and without what the API server notes on its writers.
+    Of a template above the limit an outline is kept.
 
     Raises KeyError or TypeError if it is not an object of Kubernetes.
     """
-    metadata, spec = item["metadata"], item.get("spec") or {}
+    metadata = item["metadata"]
+    spec, template_bytes = without_large_template(item.get("spec") or {})
     status, fleeting = _parted(without_what_is_for_people(item.get("status") or {}))
     kept = {key: metadata[key] for key in _METADATA if key in metadata}
     for field, keys in _MARKS.items():
@@ -113,6 +151,7 @@ def store_job(item: Object) -> StoredJob:
         fingerprint=_text(_part(status, "profile").get("fingerprint")),
         managed=(_text(managed.get("kind")), _text(managed.get("name"))) if isinstance(managed, Mapping) else None,
         too_large=is_too_large(item),
+        template_bytes=template_bytes,
     )
 
 

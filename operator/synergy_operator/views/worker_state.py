@@ -62,12 +62,21 @@ def termination_message(pod: PodView) -> Mapping[str, Any]:
 
     The exit code alone is not reliable. Many scripts exit with 0 on SIGTERM, so for a deleted pod 0 proves nothing. A
     launcher such as torchrun has an exit code of its own, independent of that of its processes.
+
+    The container may write anything. Lists and objects in the message are left out. Texts can be encoded: half of a
+    surrogate pair, for example of a path that is not UTF-8, becomes its escape.
     """
     try:
         message = json.loads(pod.main.message or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return message if isinstance(message, dict) else {}
+    if not isinstance(message, dict):
+        return {}
+    return {name: _encodable(value) for name, value in message.items() if not isinstance(value, dict | list)}
+
+
+def _encodable(value: object) -> object:
+    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 
 def _without_exit_code(pod: PodView) -> WorkerState:

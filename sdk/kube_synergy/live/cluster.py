@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from kube_synergy.errors import InvalidJobError
-from synergy_kube import ApiError, KubeClient, Resource
+from synergy_kube import ApiError, KubeClient, NotFound, Resource
 from synergy_kube.credentials import default_namespace
 from synergy_kube.resources import TRAINING_JOBS
-from synergy_view.seen import SeenJob, read, read_all
+from synergy_view.seen import SeenJob, Unreadable, read, read_all
 
 Object = dict[str, Any]
 _FORBIDDEN = (401, 403)
+HIDDEN = (*_FORBIDDEN, 404)
+"""Codes for a collection that the user may not list, or that the cluster does not have."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _log = logging.getLogger("kube_synergy")
 
@@ -48,9 +50,16 @@ class Cluster:
         assert self.namespace is not None, "the question is about all namespaces"
         return self.namespace
 
-    async def job(self, name: str) -> SeenJob:
-        """A TrainingJob of the namespace."""
-        return read(await self.client.get(TRAINING_JOBS, name, self.own_namespace))
+    async def job(self, name: str, uid: str | None = None) -> SeenJob:
+        """A TrainingJob of the namespace; with `uid` only that one.
+
+        Raises NotFound, also where a later job has the name.
+        """
+        found = await self.client.get(TRAINING_JOBS, name, self.own_namespace)
+        if uid not in (None, found["metadata"]["uid"]):
+            message = f"{self.own_namespace}/{name} was deleted, and another TrainingJob has its name now"
+            raise NotFound(404, "NotFound", message)
+        return read(found)
 
     async def jobs(self, namespace: str | None) -> list[SeenJob]:
         """TrainingJobs of a namespace, or of all where it is None; `tell` gets those that cannot be read."""
@@ -59,8 +68,12 @@ class Cluster:
             jobs, unreadable = read_all(page)
             found += jobs
             for one in unreadable:
-                self.tell(f"{one.full_name} is left out, it is of another version: {one.problem}")
+                self.tell_unreadable(one)
         return found
+
+    def tell_unreadable(self, job: Unreadable) -> None:
+        """Tell that a job is left out."""
+        self.tell(f"{job.full_name} is left out, it is of another version: {job.problem}")
 
     async def visible_jobs(self) -> tuple[list[SeenJob], str]:
         """The TrainingJobs of all namespaces, if the user may list them. Otherwise those of the user's namespace, with
@@ -78,7 +91,7 @@ class Cluster:
         try:
             listed: list[Object] = (await self.client.list(resource, namespace, **selectors))["items"]
         except ApiError as error:
-            if error.code in (*_FORBIDDEN, 404):
+            if error.code in HIDDEN:
                 return None
             raise
         return listed

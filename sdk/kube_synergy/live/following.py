@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from kube_synergy.live.cluster import Cluster, Object
+from synergy_api.cluster.job_of_pod import job_uid
 from synergy_api.names import LABEL_JOB, LABEL_RANK, LABEL_ROLE, LABEL_RUN, ROLE_WORKER
 from synergy_kube import ApiError
 from synergy_kube.resources import PODS
@@ -20,17 +21,18 @@ PATIENCE_S = 300.0
 """How long an API server may be away while a job is followed: it is upgraded now and then."""
 
 
-async def states(cluster: Cluster, name: str) -> AsyncIterator[SeenJob]:
+async def states(cluster: Cluster, name: str, uid: str) -> AsyncIterator[SeenJob]:
     """The job, looked at every second at first, and every 15 s once it has been in a phase for five minutes; the last
     state is the one in which it has ended.
 
-    Raises NotFound when the job is deleted. An API server that does not answer is asked again for five minutes.
+    Raises NotFound when the job is deleted, also where a later job has its name by then. An API server that does not
+    answer is asked again for five minutes.
     """
     answered = changed = time.monotonic()
     phase = None
     while True:
         try:
-            job = await cluster.job(name)
+            job = await cluster.job(name, uid)
         except (ApiError, aiohttp.ClientError, TimeoutError) as error:
             if not is_outage(error) or time.monotonic() - answered > PATIENCE_S:
                 raise
@@ -74,12 +76,14 @@ class LogLine:
     problem: bool = False
 
 
-async def worker_pods(cluster: Cluster, job: str, rank: int | None = None) -> list[WorkerPod]:
-    """The workers of all runs whose pods still exist, oldest run first, by rank."""
+async def worker_pods(cluster: Cluster, job: str, uid: str, rank: int | None = None) -> list[WorkerPod]:
+    """The workers of all runs whose pods still exist, oldest run first, by rank. Pods of an earlier job of the name,
+    which the garbage collector has not deleted yet, are left out."""
     selector = f"{LABEL_JOB}={job},{LABEL_ROLE}={ROLE_WORKER}"
     pods = await cluster.items(PODS, cluster.own_namespace, label_selector=selector) or []
-    found = sorted((_worker(pod) for pod in pods), key=lambda one: (one.run, one.rank))
-    return [one for one in found if rank is None or one.rank == rank]
+    found = (_worker(pod) for pod in pods if job_uid(pod) in ("", uid))
+    wanted = [one for one in found if rank is None or one.rank == rank]
+    return sorted(wanted, key=lambda one: (one.run, one.rank))
 
 
 def _worker(pod: Object) -> WorkerPod:

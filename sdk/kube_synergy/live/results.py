@@ -15,12 +15,12 @@ _TAIL = 5000
 """Last lines of the log in which the record is searched for; what a script prints after it comes from its `atexit`."""
 
 
-async def newest_record(cluster: Cluster, job: str) -> dict[str, Any] | None:
+async def newest_record(cluster: Cluster, job: str, uid: str) -> dict[str, Any] | None:
     """The record of the newest run: it has `value`, `unusable` or `traceback`. None where the log has none.
 
     Of several tracebacks it has that of the rank that failed by itself.
     """
-    pods = await worker_pods(cluster, job)
+    pods = await worker_pods(cluster, job, uid)
     newest = max((pod.run for pod in pods), default=0)
     found: dict[str, Any] | None = None
     # any rank may have failed, and only rank 0 returns

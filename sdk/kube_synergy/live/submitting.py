@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from kube_synergy.live.cluster import Cluster, Object
 from kube_synergy.making.submission import Submission
-from synergy_kube import NotFound
+from synergy_kube import Conflict, NotFound
 from synergy_kube.resources import TRAINING_JOBS
 from synergy_view.seen import SeenJob, read
 
@@ -37,20 +37,26 @@ async def create(cluster: Cluster, submission: Submission, *, dry_run: bool = Fa
     return read(created)
 
 
-async def set_suspend(cluster: Cluster, name: str, *, suspend: bool) -> tuple[SeenJob, bool]:
-    """Write `spec.suspend`: the job as it was, and whether anything was changed. A job that has ended stays as it
-    is."""
-    job = await cluster.job(name)
+async def set_suspend(cluster: Cluster, name: str, uid: str | None = None, *, suspend: bool) -> tuple[SeenJob, bool]:
+    """Write `spec.suspend`: the job as it was, and whether anything was changed. A job that has ended stays as it is.
+
+    Raises NotFound, also where a later job has the name.
+    """
+    job = await cluster.job(name, uid)
     if job.finished or job.spec.suspend == suspend:
         return job, False
-    await cluster.client.merge_patch(TRAINING_JOBS, name, {"spec": {"suspend": suspend}}, cluster.own_namespace)
+    body = {"metadata": {"uid": job.uid}, "spec": {"suspend": suspend}}
+    try:
+        await cluster.client.merge_patch(TRAINING_JOBS, name, body, cluster.own_namespace)
+    except Conflict:
+        raise NotFound(404, "NotFound", f"the job {name} was replaced by another one of its name") from None
     return job, True
 
 
-async def delete(cluster: Cluster, name: str) -> bool:
-    """Delete a job and what it owns; False where there is none."""
+async def delete(cluster: Cluster, name: str, uid: str) -> bool:
+    """Delete a job and what it owns; False where it is gone. A later job of the name stays."""
     try:
-        await cluster.client.delete(TRAINING_JOBS, name, cluster.own_namespace)
-    except NotFound:
+        await cluster.client.delete(TRAINING_JOBS, name, cluster.own_namespace, uid=uid)
+    except (NotFound, Conflict):
         return False
     return True

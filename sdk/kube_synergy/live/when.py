@@ -13,9 +13,9 @@ from synergy_simulator.forecast.quantiles import Quantiles
 from synergy_view.seen import SeenJob
 
 
-async def job_and_cluster(cluster: Cluster, name: str) -> tuple[SeenJob, Present | None]:
+async def job_and_cluster(cluster: Cluster, name: str, uid: str | None = None) -> tuple[SeenJob, Present | None]:
     """The job and the cluster around it; None where the user may not list nodes, and for a job in a worker cluster."""
-    asked = await cluster.job(name)
+    asked = await cluster.job(name, uid)
     if asked.is_elsewhere:
         return asked, None
     try:

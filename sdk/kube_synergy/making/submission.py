@@ -1,5 +1,7 @@
 """The objects of a job: the TrainingJob, and what it owns, which is its program and the volume of its checkpoints."""
 
+import hashlib
+import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping
@@ -11,7 +13,7 @@ from pydantic import ValidationError
 from kube_synergy.errors import InvalidJobError
 from kube_synergy.making.options import JobOptions, checked
 from kube_synergy.making.program import Program
-from synergy_api.names import MAX_JOB_NAME
+from synergy_api.names import ANNOTATION_SCRIPT, MAX_JOB_NAME, SCRIPT_VOLUME
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_kube import Resource
 from synergy_kube.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, TRAINING_JOBS
@@ -89,11 +91,12 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Object:
 
 
 def _spec(program: Program, name: str, claim: str | None, options: JobOptions) -> Object:
-    mounts = [{"name": "script", "mountPath": _FOLDER, "readOnly": True}]
-    volumes: list[Object] = [{"name": "script", "configMap": {"name": f"{name}-script"}}]
+    mounts = [{"name": SCRIPT_VOLUME, "mountPath": _FOLDER, "readOnly": True}]
+    volumes: list[Object] = [{"name": SCRIPT_VOLUME, "configMap": {"name": f"{name}-script"}}]
     if claim:
         mounts.append({"name": "checkpoints", "mountPath": CHECKPOINTS})
         volumes.append({"name": "checkpoints", "persistentVolumeClaim": {"claimName": claim}})
+    metadata = {"annotations": {ANNOTATION_SCRIPT: _hash_of(program)}}
     variables = [{"name": key, "value": value} for key, value in (options.get("env") or {}).items()]
     container = {
         "name": "train",
@@ -113,9 +116,14 @@ def _spec(program: Program, name: str, claim: str | None, options: JobOptions) -
         ("after", [{"job": name} for name in options.get("after") or ()]),
         ("array", _array(options)),
         ("profile", {"mode": options["profile"]} if options.get("profile", "Auto") != "Auto" else None),
-        ("template", {"spec": {"containers": [container], "volumes": volumes}}),
+        ("template", {"metadata": metadata, "spec": {"containers": [container], "volumes": volumes}}),
     )
     return {key: value for key, value in fields if value not in (None, "", [])}
+
+
+def _hash_of(program: Program) -> str:
+    """Equal for programs with the same files: they are measured once."""
+    return hashlib.sha256(json.dumps(dict(program.files), sort_keys=True).encode()).hexdigest()
 
 
 def _array(options: JobOptions) -> Object | None:

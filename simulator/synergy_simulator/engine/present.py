@@ -17,4 +17,6 @@ class Present:
     runs: tuple[Run, ...]
     awaited: frozenset[str]
     """Names of the jobs with whose ends the simulation ends."""
+    awaited_starts: frozenset[str] = frozenset()
+    """Names of the jobs that must have started too before it ends."""
     quotas: tuple[Quota, ...] = ()

@@ -1,4 +1,4 @@
-"""Moments at which the caller looks at a simulation, and the jobs whose end ends it."""
+"""Moments at which the caller looks at a simulation, and the jobs that it waits for."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,19 +46,27 @@ class PendingStops:
 
 
 class Awaited:
-    """Counts finished jobs. The simulation is over when `left` is 0."""
+    """Counts finished jobs, and some that have started. The simulation is over when `left` is 0."""
 
     def __init__(self, tasks: Sequence[Task], options: Options, present: Present | None, progress: Progress) -> None:
         first, last = options.measure or (0, len(tasks))
         awaited = present.awaited if present is not None else tuple(task.name for task in tasks[first:last])
         self._awaited = frozenset(awaited) if present is not None or options.until_measured_done else None
-        self.left = len(tasks) if self._awaited is None else len(awaited)
+        self._ends_left = len(tasks) if self._awaited is None else len(awaited)
+        self._to_start = (
+            [] if present is None else [run for run in present.runs if run.task.name in present.awaited_starts]
+        )
         self._progress = progress
         self._done = 0
+
+    @property
+    def left(self) -> int:
+        """The number of ends and starts that are still to come."""
+        return self._ends_left + sum(run.held_from is None for run in self._to_start)
 
     def finish(self, name: str) -> None:
         """Count a finished job, and notify the caller."""
         self._done += 1
         if self._awaited is None or name in self._awaited:
-            self.left -= 1
+            self._ends_left -= 1
         self._progress(self._done)

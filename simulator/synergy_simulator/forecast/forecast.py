@@ -6,6 +6,7 @@ policy. Future arrivals are unknown: each draw is one possible sequence of them.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from math import inf
 from typing import Any, Final, Literal
@@ -26,9 +27,15 @@ _JOBS: Final = 3000
 """Rounds of the usual length before rounds grow (`RoundClock`). More jobs get fewer of them, because their plans take
 longer."""
 _EXACT: Final = 250
-"""With so many jobs at most, the future without arrivals is simulated with rounds of the usual length throughout."""
+"""With so many jobs at most, the future without arrivals has rounds of the usual length."""
+_USUAL: Final = 4096
+"""The number of these rounds, which are two weeks of 5 minutes. Then they grow too: within ten years there are a
+million of them."""
+_HORIZON_S: Final = 10 * 365 * DAY_S
+"""What starts or ends later is not told."""
 _LONGER: Final = 2.0
-"""The horizon with arrivals, as a multiple of the time that the last job takes without arrivals."""
+"""The horizon with arrivals, as a multiple of the time that the last job takes without arrivals. That of usual rounds,
+if a job waits for ever, as a multiple of the time that all else takes with longer ones."""
 
 _MOST_ARRIVALS: Final = 20_000
 """A draw ends with so many: after thousands of jobs in a minute, a past that goes on for a day would be millions."""
@@ -80,12 +87,14 @@ class Forecaster:
         history: Sequence[PastJob] | None = None,
         *,
         horizon_s: float | None = None,
+        starts_of: frozenset[str] = frozenset(),
     ) -> None:
         """`history` replaces the snapshot's. Simulations end at `horizon_s`, by default twice the time that the last
-        job takes without arrivals, and at least a day."""
+        job takes without arrivals, and at least a day. The start of the jobs in `starts_of` is forecast even if their
+        end cannot be."""
         self._snapshot = snapshot
         self._options = replace(options, measure=None, until_measured_done=False, record=False)
-        self._beginning = Beginning(snapshot, options)
+        self._beginning = Beginning(snapshot, options, starts_of)
         self._horizon_s = horizon_s
         self._fine = max(_COARSEST, min(_FINEST, _JOBS // max(1, len(snapshot.jobs))))
         self._is_exact = len(snapshot.jobs) <= _EXACT
@@ -102,10 +111,27 @@ class Forecaster:
     def alone(self) -> Times:
         """The starts and ends without arrivals."""
         if self._alone is None:
-            until = self._snapshot.now + (self._horizon_s or 10.0 * 365 * DAY_S)
-            self._alone = self._times((), until, None if self._is_exact else self._fine)
+            until = self._snapshot.now + (self._horizon_s or _HORIZON_S)
+            self._alone = self._exactly(until) if self._is_exact else self._times((), until, self._fine)
             self.gpu_s = self._held_gpu_s
         return self._alone
+
+    def _exactly(self, until_s: float) -> Times:
+        """The times without arrivals in rounds of the usual length. Long ones tell until when these are worth it: a
+        job that waits for ever must not be looked at every few minutes for ten years."""
+        now, coarse, begins = self._snapshot.now, self._coarse, self._beginning
+        last = max((moment for times in coarse.values() for moment in times if moment < inf), default=now)
+        awaited = *(coarse[name][1] for name in begins.awaited), *(coarse[name][0] for name in begins.awaited_starts)
+        if inf in awaited:
+            until_s = min(until_s, now + _LONGER * (last - now))
+        elif last <= min(until_s, now + (self._fine - 1) * self._options.round_s):
+            return coarse  # no round was longer, nor seen by one that was
+        return self._times((), until_s, _USUAL)
+
+    @cached_property
+    def _coarse(self) -> Times:
+        """The times without arrivals in the rounds of draws."""
+        return self._times((), self._snapshot.now + max(self._horizon_s or 0.0, _HORIZON_S), self._fine)
 
     @property
     def delays(self) -> Times:
@@ -113,7 +139,7 @@ class Forecaster:
         is beyond the horizon."""
         if self._delays is None:
             alone = self.alone
-            coarse = self._times((), self.until_s, self._fine) if self._is_exact else alone
+            coarse = self._coarse if self._is_exact else alone
             self._delays = {
                 name: (_later(coarse[name][0], start), _later(coarse[name][1], end))
                 for name, (start, end) in alone.items()

@@ -7,8 +7,14 @@ from typing import Final, Literal
 
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
+from synergy_core.model.resources import further_of
 from synergy_core.model.snapshot import Allocation, Job, Node, Snapshot
+from synergy_core.selection.diagnosis import could_run_at_once, never
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.kept_places import Likeness, likeness
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.throughput.job_class import JobClass
+from synergy_core.throughput.job_classes import JobClasses
 from synergy_core.throughput.speed import Speed
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.present import Present
@@ -54,12 +60,15 @@ def _pool(nodes: Sequence[Node]) -> SimulatedPool:
 class Beginning:
     """Makes equal initial states for all simulations that start from a snapshot."""
 
-    def __init__(self, snapshot: Snapshot, options: Options) -> None:
+    def __init__(self, snapshot: Snapshot, options: Options, starts_of: frozenset[str] = frozenset()) -> None:
+        """The start of the jobs in `starts_of` is forecast even if their end cannot be."""
         self._snapshot = snapshot
         self._options = options
         self.cluster = cluster_of(snapshot.nodes)
         self._links = Links(snapshot.nodes, options.plan.link_bytes_per_s)
         self._pools = node_pools(snapshot.nodes)
+        self._classes = JobClasses(further_of(snapshot.nodes), options.plan.demand_tolerance)
+        self._never: dict[Likeness, bool] = {}
         self.tasks = {job.name: task_of(job, self._pools, options.plan) for job in snapshot.jobs}
         self.unknown: dict[str, Unknown] = {}
         """The jobs whose end cannot be forecast, with the reason."""
@@ -67,7 +76,10 @@ class Beginning:
             reason = self._why_unknown(job)
             if reason is not None:
                 self.unknown[job.name] = reason
-        self._awaited = frozenset(self.tasks.keys() - self.unknown.keys())
+        self.awaited = frozenset(self.tasks.keys() - self.unknown.keys())
+        """The jobs whose end can be forecast."""
+        self.awaited_starts = starts_of & {name for name, reason in self.unknown.items() if reason != "NeverFits"}
+        """The jobs of which only the start can be forecast, and is."""
 
     def rounds(self, fine: int | None) -> RoundClock:
         """The rounds from the snapshot's moment on; with `fine`, later rounds are longer."""
@@ -81,7 +93,8 @@ class Beginning:
             rounds=self.rounds(fine),
             nodes=self._snapshot.nodes,
             runs=runs,
-            awaited=self._awaited,
+            awaited=self.awaited,
+            awaited_starts=self.awaited_starts,
             quotas=self._snapshot.quotas,
         )
 
@@ -97,19 +110,18 @@ class Beginning:
         return "NotProfiled" if self.tasks[job.name].share_steps_per_s <= 0.0 and not _runs_known(job) else None
 
     def _never_fits(self, job: Job) -> bool:
-        """True if no GPU type of the job has enough GPUs on the nodes that the job may use."""
+        """True if the job could not train if nothing else did: no GPU type has enough GPUs for it on the nodes that it
+        may use, with the CPU and memory that it asks for at least beside what others hold."""
         if job.running is not None:
             return False
-        return not any(
-            sum(
-                node.gpus - node.gpus_used
-                for node in pool.nodes
-                if node.schedulable and (job.nodes is None or node.name in job.nodes)
-            )
-            >= job.gpus
-            for pool in self._pools
-            if not job.gpu_types or pool.gpu_type in job.gpu_types
-        )
+        trains = job if job.purpose == "train" else replace(job, purpose="train")
+        entry = QueueEntry(JobInfo(trains, self._pools, self._options.plan.demand_tolerance, self._classes))
+        if could_run_at_once(entry, self._pools):
+            return False
+        like = likeness(entry)
+        if like not in self._never:
+            self._never[like] = never(entry, self._pools) is not None
+        return self._never[like]
 
     def _run(self, job: Job) -> Run:
         task, now, options = self.tasks[job.name], self._snapshot.now, self._options

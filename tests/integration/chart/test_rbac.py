@@ -92,6 +92,16 @@ def test_the_operator_binds_nothing_and_makes_and_changes_jobs_of_arrays(objects
     assert not {resource for resource, verb in grants if resource == "nodes" and verb in WRITES}
 
 
+def test_the_operator_deletes_profiles_and_nobody_else_writes_them(objects: Rendered) -> None:
+    writes = {
+        (name, verb)
+        for name, rule in _rules(objects)
+        if "throughputprofiles" in rule["resources"]
+        for verb in WRITES & set(rule["verbs"])
+    }
+    assert writes == {("kube-synergy-operator", verb) for verb in ("create", "patch", "delete")}
+
+
 def test_kinds_that_are_managed_are_the_only_ones_that_the_operator_may_change(
     objects: Rendered, render: Callable[..., Rendered]
 ) -> None:

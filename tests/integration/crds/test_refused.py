@@ -387,6 +387,20 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         [[1]],
         "spec.matrices[0].stepsPerSecond: Invalid value",
     ),
+    "profile with an error without measure": (
+        THROUGHPUT_PROFILES,
+        samples.FULL_PROFILE,
+        "spec.points.0.relativeError",
+        1e300,
+        "spec.points[0].relativeError: Invalid value",
+    ),
+    "profile whose run has one": (
+        THROUGHPUT_PROFILES,
+        samples.FULL_PROFILE,
+        "spec.points.0.runs.0.relativeError",
+        1e300,
+        "spec.points[0].runs[0].relativeError: Invalid value",
+    ),
     "short fingerprint": (THROUGHPUT_PROFILES, samples.FULL_PROFILE, "spec.fingerprint", "abc", "spec.fingerprint"),
 }
 

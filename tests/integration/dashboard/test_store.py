@@ -21,6 +21,7 @@ from synergy_dashboard.store.tables import METADATA
 DAY = 86400.0
 HOUR = 3600.0
 LARGE = 1 << 40
+MANY = 1000
 
 
 def job(uid: str = "u1", **changes: Any) -> JobFact:
@@ -49,7 +50,7 @@ def test_what_is_written_is_read(store: Store) -> None:
     store.apply([facts])
     assert store.job("team", "job-u1") == job()
     assert store.runs_of("u1") == [run()]
-    assert store.runs(0.0, 300.0, None) == [(job(), run())]
+    assert store.runs(0.0, 300.0, None, MANY) == [(job(), run())]
     assert store.resizes_of("u1") == [resize]
     assert store.samples_of("u1") == [sample]
     assert store.use(0.0, 300.0) == [use]
@@ -61,7 +62,7 @@ def test_what_is_written_is_read(store: Store) -> None:
 
 def test_an_empty_store_answers(store: Store) -> None:
     assert store.job("team", "no") is None
-    assert (store.jobs(0, 9e9, None), store.runs(0, 9e9, []), store.use(0, 9e9)) == ([], [], [])
+    assert (store.jobs(0, 9e9, None, MANY), store.runs(0, 9e9, [], MANY), store.use(0, 9e9)) == ([], [], [])
     assert (store.usage(0, 9e9, None), store.first_s()) == ([], None)
 
 
@@ -69,13 +70,22 @@ def test_times_select_what_overlaps(store: Store) -> None:
     over = run(number=1, ended_s=300.0, outcome="Yielded")
     held = run(number=2, granted_s=400.0)
     store.apply([Facts(jobs=(job(), job("u2", created_s=500.0, deleted_s=600.0, namespace="b")), runs=(over, held))])
-    assert [one.run for _, one in store.runs(301.0, 400.0, None)] == []
-    assert [one.run for _, one in store.runs(299.0, 401.0, None)] == [1, 2]
-    assert [one.run for _, one in store.runs(9000.0, 9001.0, {"team"})] == [2]
-    assert store.runs(0.0, 9000.0, {"b"}) == []
-    assert [one.uid for one in store.jobs(0.0, 500.0, None)] == ["u1"]
-    assert [one.uid for one in store.jobs(599.0, 700.0, None)] == ["u1", "u2"]
-    assert [one.uid for one in store.jobs(601.0, 700.0, {"team", "b"})] == ["u1"]
+    assert [one.run for _, one in store.runs(301.0, 400.0, None, MANY)] == []
+    assert [one.run for _, one in store.runs(299.0, 401.0, None, MANY)] == [1, 2]
+    assert [one.run for _, one in store.runs(9000.0, 9001.0, {"team"}, MANY)] == [2]
+    assert store.runs(0.0, 9000.0, {"b"}, MANY) == []
+
+
+def test_jobs_are_read_in_pages_by_their_creation(store: Store) -> None:
+    created = {"e": 500.0, "b": 200.0, "d": 200.0, "a": 200.5, "c": 200.0, "early": 99.0}
+    store.apply([Facts(jobs=tuple(job(uid, created_s=at_s) for uid, at_s in created.items()))])
+    store.apply([Facts(jobs=(job("other", created_s=300.0, namespace="b"),))])
+    found, after = [], None
+    while page := store.jobs(100.0, 500.0, {"team"}, 2, after):
+        found.append([one.uid for one in page])
+        after = page[-1]
+    assert found == [["b", "c"], ["d", "a"]]
+    assert [one.uid for one in store.jobs(99.0, 501.0, None, MANY)] == ["early", "b", "c", "d", "a", "other", "e"]
 
 
 def test_a_name_means_its_newest_job(store: Store) -> None:
@@ -121,9 +131,42 @@ def test_waits_are_those_that_began_in_the_time(store: Store) -> None:
     store.apply([Facts(jobs=(job(), job("u2", namespace="b")))])
     for one in waits:
         store.apply([Facts(waits=(one,))])
-    found = [(of.uid, wait.reason) for of, wait in store.waits(10.0, 20.0, None)]
+    found = [(of.uid, wait.reason) for of, wait in store.waits(10.0, 20.0, None, MANY)]
     assert found == [("u1", "B"), ("u2", "A")]
-    assert [wait.reason for _, wait in store.waits(0.0, 99.0, {"b"})] == ["A"]
+    assert [wait.reason for _, wait in store.waits(0.0, 99.0, {"b"}, MANY)] == ["A"]
+
+
+def test_resizes_are_those_of_the_namespaces(store: Store) -> None:
+    resizes = [
+        ResizeFact(uid=uid, run=1, at_s=at_s, shares=(Share(node="n1", gpus=2, cpu_millis=1, memory_bytes=size),))
+        for size, (uid, at_s) in enumerate((("u1", 5.0), ("u2", 10.0), ("u1", 12.0), ("u2", 20.0)))
+    ]
+    runs = (run(granted_s=1.0), run("u2", granted_s=2.0))
+    store.apply([Facts(jobs=(job(), job("u2", namespace="b")), runs=runs, resizes=tuple(resizes))])
+    assert [(of.uid, one.at_s) for of, one in store.resizes(5.0, 20.0, None, MANY)] == [
+        ("u1", 5.0), ("u2", 10.0), ("u1", 12.0),
+    ]  # fmt: skip
+    assert [one.at_s for _, one in store.resizes(0.0, 99.0, {"b"}, MANY)] == [10.0, 20.0]
+    assert store.resizes(0.0, 99.0, [], MANY) == []
+    assert store.resized(0.0, 99.0, None) == {"u1", "u2"}
+    assert (store.resized(11.0, 13.0, None), store.resized(0.0, 99.0, {"b"})) == ({"u1"}, {"u2"})
+    assert (store.first_s(), store.first_s({"team"}), store.first_s({"b"}), store.first_s([])) == (1.0, 1.0, 2.0, None)
+
+
+def test_of_more_facts_than_are_wanted_the_newest_are_read(store: Store) -> None:
+    runs = [run(number=number, granted_s=10.0 * number, ended_s=200.0 - number) for number in (1, 2, 3, 4)]
+    share = Share(node="n1", gpus=2, cpu_millis=1, memory_bytes=1)
+    resizes = [
+        ResizeFact(uid="u1", run=5, at_s=at_s, shares=(replace(share, cpu_millis=int(at_s)),))
+        for at_s in (8.0, 6.0, 7.0)
+    ]
+    store.apply([Facts(jobs=(job(),), runs=(*runs, run(number=5, granted_s=5.0)), resizes=tuple(resizes))])
+    for at_s in (1.0, 2.0, 3.0):
+        store.apply([Facts(waits=(WaitNow(uid="u1", at_s=at_s, reason=f"R{at_s:.0f}"),))])
+    asked = 0.0, 999.0, {"team"}
+    assert [one.run for _, one in store.runs(*asked, 3)] == [5, 1, 2], "the open one, and those that ended last"
+    assert [one.at_s for _, one in store.resizes(*asked, 2)] == [7.0, 8.0]
+    assert [one.reason for _, one in store.waits(*asked, 2)] == ["R2", "R3"]
 
 
 def test_a_reason_that_stays_is_one_wait(store: Store) -> None:

@@ -1,12 +1,18 @@
 """Writes of status rest on what the decision was made from."""
 
+import asyncio
+import json
+import subprocess
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+import synergy_devcluster
 from support.extender.leads import Leads
 from support.extender.world import Operator
+from support.waiting import eventually
 from synergy_api.names import MANAGER_PROGRESS
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.progress import Progress
@@ -17,8 +23,8 @@ from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.metrics import Metrics
 from synergy_extender.writing.unwritten import Unwritten
 from synergy_extender.writing.writer import LeadLostError, StatusWriter
-from synergy_kube import Conflict
-from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube import Conflict, NotFound
+from synergy_kube.resources import NAMESPACES, TRAINING_JOBS
 
 pytestmark = pytest.mark.integration
 
@@ -132,3 +138,36 @@ async def test_progress_is_refused_after_somebody_elses_write_and_a_job_that_is_
     await operator.kube.delete(TRAINING_JOBS, "job", operator.namespace)
     await writer.apply(before, Progress(run=1, steps=6))
     assert len(seen) == 1
+
+
+async def test_a_job_whose_namespace_is_gone_has_no_part_in_plans(
+    operator: Operator, devcluster: synergy_devcluster.Cluster
+) -> None:
+    orphans = Operator(operator.kube, f"{operator.namespace}-gone")
+    await orphans.kube.create(NAMESPACES, {"metadata": {"name": orphans.namespace}})
+    await orphans.submit("orphan", status=PENDING)
+    before = await view(orphans, "orphan")
+    released = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": orphans.namespace}, "spec": {}}
+    raw = ("replace", "--raw", f"/api/v1/namespaces/{orphans.namespace}/finalize", "-f", "-")
+    kubectl = [str(devcluster.program("kubectl")), "--kubeconfig", str(devcluster.kubeconfig), *raw]
+    await asyncio.to_thread(
+        subprocess.run, kubectl, input=json.dumps(released), text=True, check=True, capture_output=True
+    )
+
+    async def refuses() -> bool:
+        with suppress(NotFound):  # the first deletion marks it only
+            await orphans.kube.delete(NAMESPACES, orphans.namespace)
+        try:
+            await orphans.kube.merge_patch(TRAINING_JOBS, "orphan", {"metadata": {"labels": {}}}, orphans.namespace)
+        except NotFound:
+            return True
+        return False
+
+    await eventually(refuses, seconds=30, what="the API server to have seen that the namespace is gone")
+    desk = Desk(orphans)
+    try:
+        assert await desk.writer.write([change(before)]) == []
+        assert (desk.vanished, list(desk.unwritten.out_of_plans())) == ([], [before.key])
+        assert "allocation" not in (await orphans.job("orphan"))["status"]
+    finally:
+        await orphans.kube.delete(TRAINING_JOBS, "orphan", orphans.namespace)

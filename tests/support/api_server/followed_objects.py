@@ -9,7 +9,7 @@ import msgspec
 
 from support.api_server.kept_objects import KeptObjects, Object
 from synergy_kube.answers import Page
-from synergy_kube.reads import PAGE_ITEMS
+from synergy_kube.paging import PAGE_ITEMS
 from synergy_kube.resources import Resource
 
 
@@ -46,6 +46,7 @@ class FollowedObjects(KeptObjects):
         field_selector: str = "",
         most: int = PAGE_ITEMS,
         after: str = "",
+        most_bytes: int = 0,
     ) -> Page:
         """All that have the labels."""
         self._asked("list")

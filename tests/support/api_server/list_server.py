@@ -2,9 +2,11 @@
 commands as a user runs them."""
 
 import json
+import queue
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +31,13 @@ class ListServer:
         """What pods have printed, by their names."""
         self.record: dict[str, tuple[int, bytes]] = {}
         """What the dashboard answers through the proxy for Services, by path below /api/v1/; empty: there is none."""
+        self.lists = Counter[str]()
+        """How often each collection was listed."""
+        self.changes: dict[str, queue.Queue[Object]] = defaultdict(queue.Queue)
+        """By plural: events that the newest watch is sent."""
+        self.ended = threading.Event()
+        self.watched = True
+        """Whether collections may be watched."""
         self.asked: list[tuple[str, str]] = []
         """Queries and tokens that came to the dashboard."""
 
@@ -38,6 +47,7 @@ class ListServer:
         namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
         if parts[-1] in _COLLECTIONS or parts[-2] not in _COLLECTIONS:
             plural = parts[-1]
+            self.lists[plural] += 1
             if plural in self.hidden or (plural in self.elsewhere and not namespace):
                 return 403, {"code": 403, "reason": "Forbidden", "message": f"{plural} is forbidden"}
             items = [one for one in self.objects.get(plural, []) if not namespace or _namespace(one) == namespace]
@@ -55,6 +65,12 @@ class ListServer:
             return 403, json.dumps(status).encode()
         self.asked.append((query, token))
         return self.record.get(path, (404, b'{"error": "there is nothing"}'))
+
+    def changed(self, plural: str) -> Iterator[bytes]:
+        """The lines of a watch, until the server ends."""
+        while not self.ended.is_set():
+            with suppress(queue.Empty):
+                yield json.dumps(self.changes[plural].get(timeout=0.05)).encode() + b"\n"
 
     def patch(self, path: str, body: Object, *, dry: bool) -> tuple[int, Object]:
         """The answer to a merge patch of a cluster-wide object."""
@@ -91,8 +107,18 @@ def serving(server: ListServer, folder: Path) -> Iterator[Path]:
                 self._send(200, "text/plain", server.logs[pod].encode())
             elif last == "log":
                 self._answer(400, {"code": 400, "reason": "BadRequest", "message": f"{pod} is waiting to start"})
+            elif "watch" in parse_qs(asked.query):
+                self._watch(last)
             else:
-                self._answer(*server.get(urlsplit(self.path).path))
+                self._answer(*server.get(asked.path))
+
+        def _watch(self, plural: str) -> None:
+            if not server.watched:
+                self._answer(403, {"code": 403, "reason": "Forbidden", "message": f"{plural} may not be watched"})
+                return
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.writelines(server.changed(plural))
 
         def do_PATCH(self) -> None:
             asked = urlsplit(self.path)
@@ -125,5 +151,6 @@ def serving(server: ListServer, folder: Path) -> Iterator[Path]:
     try:
         yield file
     finally:
+        server.ended.set()
         web.shutdown()
         web.server_close()

@@ -10,7 +10,7 @@ import msgspec
 
 from synergy_kube import Gone, KubeClient
 from synergy_kube.answers import Page
-from synergy_kube.reads import PAGE_ITEMS
+from synergy_kube.paging import PAGE_ITEMS
 from synergy_kube.resources import Resource
 
 Object = Mapping[str, Any]
@@ -50,6 +50,7 @@ class ToldClient(KubeClient):
         field_selector: str = "",
         most: int = PAGE_ITEMS,
         after: str = "",
+        most_bytes: int = 0,
     ) -> Page:
         """The newest `holds`, in one page."""
         body = {"metadata": {"resourceVersion": str(next(self._versions))}, "items": self._listed[resource]}

@@ -13,16 +13,20 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_kube import KubeClient
 
 _JOBS = "/apis/kube-synergy.dev/v1alpha1/trainingjobs"
+_NODES = "/api/v1/nodes"
 
 
 class WatchServer:
-    """Lists `jobs` where TrainingJobs are asked for and nothing elsewhere, sends their watch what is put in `events`,
-    answers a question about one object with what `now` has under its path, keeps these paths (`asked`), the patches and
-    posts that come, and refuses every further read once `failing` is set."""
+    """Lists `jobs` where TrainingJobs are asked for, `nodes` where nodes are, nothing elsewhere; sends their watches
+    what is put in `events` and `node_events`; answers a question about one object with what `now` has under its path;
+    keeps these paths (`asked`), the patches and posts that come; and refuses every further read once `failing` is set.
+    """
 
     def __init__(self, *jobs: dict[str, Any]) -> None:
         self.jobs = list(jobs)
+        self.nodes: list[dict[str, Any]] = []
         self.events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.node_events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.now: dict[str, dict[str, Any]] = {}
         self.patches: list[dict[str, Any]] = []
         self.posts: list[dict[str, Any]] = []
@@ -32,7 +36,7 @@ class WatchServer:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """The answer to any request."""
-        ours = request.path == _JOBS
+        items = {_JOBS: self.jobs, _NODES: self.nodes}.get(request.path, [])
         if request.method == "PATCH":
             self.patches.append(await request.json())
             return web.json_response({"code": 409, "reason": "Conflict", "message": "changed"}, status=409)
@@ -40,7 +44,8 @@ class WatchServer:
             self.posts.append(await request.json())
             return web.json_response(self.posts[-1], status=201)
         if "watch" in request.query:
-            return await self._watch(request, self.events if ours else asyncio.Queue())
+            events = {_JOBS: self.events, _NODES: self.node_events}.get(request.path)
+            return await self._watch(request, events or asyncio.Queue())
         if self.failing:
             self.refused += 1
             return web.json_response({"code": 500, "reason": "InternalError", "message": "down"}, status=500)
@@ -48,7 +53,7 @@ class WatchServer:
             self.asked.append(request.path)
             found = self.now.get(request.path)
             return web.json_response(found or {"code": 404, "reason": "NotFound"}, status=200 if found else 404)
-        return web.json_response({"metadata": {"resourceVersion": "10"}, "items": self.jobs if ours else []})
+        return web.json_response({"metadata": {"resourceVersion": "10"}, "items": items})
 
     async def _watch(self, request: web.Request, events: asyncio.Queue[dict[str, Any]]) -> web.StreamResponse:
         response = web.StreamResponse()

@@ -44,6 +44,8 @@ class Stage:
         self.hub = FollowedObjects()
         self.clusters = {"east": FollowedObjects(), "west": FollowedObjects()}
         self.best: str | None = "east"
+        self.unreached: dict[str, str] = {}
+        """If set, a round of forecasts reaches no job, for these problems."""
         self.rounds: list[list[Wish]] = []
         self.hold: asyncio.Event | None = None
         """If set, a round of forecasts waits for it."""
@@ -188,6 +190,8 @@ class Stage:
         self.rounds.append(wishes)
         if self.hold is not None:
             await self.hold.wait()
+        if self.unreached:
+            return {"/".join(wish.key): Placed(None, self.unreached, reached=False) for wish in wishes}
         best = self.best
         found = Placed(None, {"east": "no GPU"}) if best is None else Placed(Prospect(self.now, self.now + 1, best))
         return {"/".join(wish.key): found for wish in wishes}

@@ -1,6 +1,8 @@
 """A dashboard over a cluster that the test tells of, with a history in memory and users of its own."""
 
 import asyncio
+import math
+import sys
 import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -47,20 +49,28 @@ class MemoryHistory:
         found = [job for job in self._of(None).values() if (job.namespace, job.name) == (namespace, name)]
         return max(found, key=lambda job: job.created_s, default=None)
 
-    def jobs(self, since_s: float, until_s: float, namespaces: Collection[str] | None) -> Sequence[JobFact]:
-        """Jobs that existed, by creation."""
-        known = self._of(namespaces).values()
-        there = [job for job in known if job.created_s < until_s and (job.deleted_s or until_s) >= since_s]
-        return sorted(there, key=lambda job: job.created_s)
+    def jobs(
+        self,
+        since_s: float,
+        until_s: float,
+        namespaces: Collection[str] | None,
+        most: int,
+        after: JobFact | None = None,
+    ) -> Sequence[JobFact]:
+        """Jobs that were created, by creation and uid: the first `most`, or those that follow `after`."""
+        places = {(job.created_s, job.uid): job for job in self._of(namespaces).values()}
+        first = (since_s, "") if after is None else (after.created_s, after.uid)
+        return [places[place] for place in sorted(places) if first < place < (until_s, "")][:most]
 
     def runs(
-        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
     ) -> Sequence[tuple[JobFact, RunFact]]:
         """Runs that held GPUs, by their grant."""
         jobs = self._of(namespaces)
         there = [run for run in self.all_runs if run.uid in jobs and run.granted_s < until_s]
         held = [run for run in there if run.ended_s is None or run.ended_s >= since_s]
-        return [(jobs[run.uid], run) for run in sorted(held, key=lambda run: run.granted_s)]
+        last = sorted(held, key=lambda run: -(run.ended_s or math.inf))[:most]
+        return [(jobs[run.uid], run) for run in sorted(last, key=lambda run: run.granted_s)]
 
     def runs_of(self, uid: str) -> Sequence[RunFact]:
         """All runs of a job, by number."""
@@ -70,21 +80,29 @@ class MemoryHistory:
         """By time."""
         return [one for one in self.all_resizes if one.uid == uid]
 
-    def resizes(self, since_s: float, until_s: float) -> Sequence[ResizeFact]:
-        """Of all jobs, by time."""
-        return [one for one in self.all_resizes if since_s <= one.at_s < until_s]
+    def resizes(
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
+    ) -> Sequence[tuple[JobFact, ResizeFact]]:
+        """By time."""
+        jobs = self._of(namespaces)
+        there = [one for one in self.all_resizes if one.uid in jobs and since_s <= one.at_s < until_s]
+        return [(jobs[one.uid], one) for one in sorted(there, key=lambda one: one.at_s)[-most:]]
+
+    def resized(self, since_s: float, until_s: float, namespaces: Collection[str] | None) -> Collection[str]:
+        """Jobs of which a run was resized."""
+        return {job.uid for job, _ in self.resizes(since_s, until_s, namespaces, sys.maxsize)}
 
     def waits_of(self, uid: str) -> Sequence[WaitFact]:
         """By time."""
         return [one for one in self.all_waits if one.uid == uid]
 
     def waits(
-        self, since_s: float, until_s: float, namespaces: Collection[str] | None
+        self, since_s: float, until_s: float, namespaces: Collection[str] | None, most: int
     ) -> Sequence[tuple[JobFact, WaitFact]]:
         """Waits that began in that time, by their begin."""
         jobs = self._of(namespaces)
         began = [one for one in self.all_waits if one.uid in jobs and since_s <= one.since_s < until_s]
-        return [(jobs[one.uid], one) for one in sorted(began, key=lambda one: one.since_s)]
+        return [(jobs[one.uid], one) for one in sorted(began, key=lambda one: one.since_s)[-most:]]
 
     def samples_of(self, uid: str, most: int = 500) -> Sequence[Sample]:
         """By time."""
@@ -99,9 +117,9 @@ class MemoryHistory:
         """By tenant and namespace."""
         return [one for one in self.all_usage if namespaces is None or one.namespace in namespaces]
 
-    def first_s(self) -> float | None:
+    def first_s(self, namespaces: Collection[str] | None = None) -> float | None:
         """Since when the history is kept."""
-        return min((job.created_s for job in self.all_jobs), default=None)
+        return min((job.created_s for job in self._of(namespaces).values()), default=None)
 
 
 class FakeReviewer:

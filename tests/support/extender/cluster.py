@@ -62,13 +62,15 @@ def job(name: str = "j", **more: Any) -> JobView:
 def pod_object(
     name: str, *, node: str = "", gpus: int = 0, cpu: str = "0", memory: str = "0",
     labels: dict[str, str] | None = None, planned: str = "", phase: str = "Pending", uid: str = "",
-    deleting_at: float | None = None, **spec: Any,
+    deleting_at: float | None = None, made_for: str = "", **spec: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """A pod of namespace `team`; `deleting_at` is when one that was told to go has to be gone."""
+    """A pod of namespace `team`; `deleting_at` is when one that was told to go has to be gone, `made_for` the uid of
+    the TrainingJob that controls it."""
     requests = {"nvidia.com/gpu": str(gpus), "cpu": cpu, "memory": memory}
     annotations = {names.ANNOTATION_PLANNED_NODE: planned} if planned else {}
     bound = {"nodeName": node} if node else {}
     going = {"deletionTimestamp": format_time(deleting_at)} if deleting_at is not None else {}
+    owners = {"ownerReferences": [{"kind": "TrainingJob", "uid": made_for, "controller": True}]} if made_for else {}
     return {
         "metadata": {
             "name": name,
@@ -78,6 +80,7 @@ def pod_object(
             "labels": labels or {},
             "annotations": annotations,
             **going,
+            **owners,
         },
         "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}], **bound, **spec},
         "status": {"phase": phase},

@@ -2,20 +2,23 @@
 
 import uuid
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from support.waiting import eventually
 from synergy_kube import KubeClient
-from synergy_kube.errors import NotFound
-from synergy_kube.resources import CONFIG_MAPS, NAMESPACES, PODS
+from synergy_kube.errors import ApiError, NotFound
+from synergy_kube.resources import CONFIG_MAPS, NAMESPACES, PODS, TRAINING_JOBS
 
 _PREFIX = "test-"
+_NO_JOBS = (404, 429)
+"""The answers of a cluster without the product, or with definitions of this moment."""
 
 
 @asynccontextmanager
 async def fresh_namespace(kube: KubeClient) -> AsyncIterator[str]:
     """A namespace in which pods can be made; it is deleted with all that is in it."""
+    await _delete_jobs_without_namespace(kube)
     name = f"{_PREFIX}{uuid.uuid4().hex[:8]}"
     await kube.create(NAMESPACES, {"metadata": {"name": name}})
 
@@ -28,6 +31,22 @@ async def fresh_namespace(kube: KubeClient) -> AsyncIterator[str]:
     await eventually(usable, seconds=60, what=f"namespace {name} to be usable")
     yield name
     await kube.delete(NAMESPACES, name)
+
+
+async def _delete_jobs_without_namespace(kube: KubeClient) -> None:
+    """Now and then the API server lets a namespace go while a TrainingJob of it stays, which then takes part in all
+    plans of later tests."""
+    try:
+        jobs = (await kube.list(TRAINING_JOBS))["items"]
+    except ApiError as error:
+        if error.code in _NO_JOBS:
+            return
+        raise
+    there = {namespace["metadata"]["name"] for namespace in (await kube.list(NAMESPACES))["items"]}
+    for job in jobs:
+        if job["metadata"]["namespace"] not in there:
+            with suppress(NotFound):
+                await kube.delete(TRAINING_JOBS, job["metadata"]["name"], job["metadata"]["namespace"])
 
 
 async def alone_on(kube: KubeClient, node: str, *, but: str = "") -> list[Mapping[str, Any]]:

@@ -10,7 +10,6 @@ from synergy_api import names
 from synergy_api.timestamps import format_time
 from synergy_operator.actions import Action, ClaimPod, SetSuspended
 from synergy_operator.job.managed.adopt import training_job
-from synergy_operator.views.annotations import ANNOTATION_JOB_UID
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.owners.kinds import KINDS
 from synergy_operator.views.owners.view import OwnerView, read_owner
@@ -80,7 +79,7 @@ class ManagedWorld(World):
             case ClaimPod():
                 pod = self.pods[action.name]
                 pod["metadata"]["labels"] |= {names.LABEL_RUN: str(action.run), names.LABEL_RANK: str(action.rank)}
-                told = {names.ANNOTATION_PLANNED_NODE: action.node, ANNOTATION_JOB_UID: action.job_uid}
+                told = {names.ANNOTATION_PLANNED_NODE: action.node, names.ANNOTATION_JOB_UID: action.job_uid}
                 pod["metadata"]["annotations"] |= told
                 pod["spec"]["affinity"] = {"nodeAffinity": action.node_affinity}
                 self._touch(pod)

@@ -9,7 +9,9 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from support.operator.before import jobs_before
 from support.operator.objects import START, Json, job_manifest, node, workers_json
+from support.operator.wire import check_wire
 from support.planner.reasons import check_event, check_status
 from synergy_api import names
 from synergy_api.resources.scheduling_policy import Profiling, SchedulingPolicySpec
@@ -33,9 +35,9 @@ from synergy_operator.actions import (
 )
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
-from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.profile.known_profiles import check_profile
+from synergy_operator.profile.pairs.references import reference_of
 from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
 from synergy_operator.views.batch_job import read_batch_job
 from synergy_operator.views.cluster import ClusterView, read_cluster
@@ -45,6 +47,7 @@ from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView, read_pod
 from synergy_operator.views.refusals import Refusals
 from synergy_operator.views.settings import WorkerSettings
+from synergy_operator.views.stored_job import Reference, StoredJob
 
 SETTINGS = WorkerSettings("example/profiler:1", "https://extender.example:9444", "PEM", "low")
 
@@ -74,7 +77,8 @@ class World:
         self.resizable = True
         self.partners: tuple[PodView, ...] = ()
         self.told_in = 0.0
-        self.references: tuple[JobView, ...] = ()
+        self.references: tuple[StoredJob, ...] = ()
+        """Other jobs of the namespace that are references."""
         self.others: dict[str, Json] = {}
         """Other jobs of the namespace, by name."""
         self.pod_events = PodEventCache()
@@ -116,9 +120,12 @@ class World:
             resizable=self.resizable,
             partners=self.partners,
             told_in=self.told_in,
-            references=self.references,
-            named_jobs=reachable(self.view, self._other),
+            references=tuple(filter(None, map(self._reference, self.references))),
+            **jobs_before(self.view, self._other),
         )
+
+    def _reference(self, stored: StoredJob) -> Reference | None:
+        return reference_of(stored, stored.view(), self.profiling.demand_tolerance_percent)
 
     def _other(self, name: str) -> JobView | None:
         item = self.job if name == self.view.name else self.others.get(name)
@@ -210,8 +217,10 @@ class World:
 
     def _apply(self, status: TrainingJobStatus) -> None:
         check_status(status)
+        wire = status.to_wire()
+        check_wire(wire)
         extender = {k: v for k, v in self.job.get("status", {}).items() if k in EXTENDERS}
-        self.job["status"] = {**status.to_wire(), **extender}
+        self.job["status"] = {**wire, **extender}
         self.writes += 1
         self._touch(self.job)
 

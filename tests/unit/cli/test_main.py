@@ -63,6 +63,11 @@ def test_a_table_puts_words_to_the_left_and_numbers_to_the_right() -> None:
     assert table.splitlines() == ["name     x", "-----  ---", "a      1.5", "bbbbb   10"]
 
 
+def test_a_cell_with_a_line_break_is_one_line_and_its_column_wide_enough() -> None:
+    table = text_table(("name", "x"), [("a\n\x1b", "1.5")])
+    assert table.splitlines() == ["name       x", "-------  ---", r"a\n\x1b  1.5"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

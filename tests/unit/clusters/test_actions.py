@@ -1,5 +1,6 @@
 """What steps write into the hub and into a worker cluster, and what they leave alone."""
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -215,3 +216,20 @@ async def test_progress_is_told_every_ten_seconds_and_a_phase_at_once() -> None:
     stage.now += 10
     await stage.step(Step.TELL)
     assert stage.job.item["status"]["progress"] == {"steps": 2}
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (NOW, "at once, by forecast"),
+        (NOW + 60, f"at {format_time(NOW + 60)}, by forecast"),
+        (inf, "as soon as it can"),
+    ],
+)
+async def test_an_offer_says_when_the_cluster_starts_the_job(start: float, words: str) -> None:
+    stage = Stage(offer=None)
+    written = await stage.actions.offer(KEY, stage.job, Placed(Prospect(start, inf, "east")))
+    assert written is not None
+    assert written.offer.name == "east"
+    (condition,) = written.item["status"]["conditions"]
+    assert condition["message"] == f"cluster east has the job and starts it {words}"

@@ -5,7 +5,8 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_clusters.choice import Prospect, soonest, worth_moving
+from synergy_clusters.choice import Prospect, least_wanted, soonest, worth_moving
+from synergy_core.model.snapshot import Job, Node, Snapshot
 
 TIMES = st.one_of(st.sampled_from([0.0, 5.0, inf]), st.floats(0, 1e9))
 PROSPECTS = st.lists(st.builds(Prospect, TIMES, TIMES, st.sampled_from("abcdef")), unique_by=lambda one: one.cluster)
@@ -45,3 +46,17 @@ def test_small_gains_move_nothing() -> None:
     assert not worth_moving(here, None, 0.0)
     assert worth_moving(None, here, 0.0)
     assert worth_moving(Prospect(inf, inf, "a"), here, 0.0)
+
+
+def cluster(gpu_type: str, gpus: int, *, wanted: int = 0) -> Snapshot:
+    node = Node(name="n", gpu_type=gpu_type, gpus=gpus, cpu_millis=4000, memory_bytes=16 << 30)
+    return Snapshot(nodes=(node,), jobs=tuple(Job(name=str(one), gpus=1) for one in range(wanted)), now=0.0, config={})
+
+
+def test_without_a_forecast_the_cluster_of_which_least_is_wanted_gets_the_job() -> None:
+    job = Job(name="j", gpus=2, gpu_types=("V100",))
+    states = {"a": cluster("V100", 4, wanted=4), "b": cluster("V100", 8, wanted=4), "c": cluster("T4", 8)}
+    clusters = {name: (job, state) for name, state in {**states, "d": cluster("V100", 1)}.items()}
+    assert least_wanted(clusters, {}) == "b"
+    assert least_wanted(clusters, {"b": 4}) == "a", "of two alike the first"
+    assert least_wanted({name: clusters[name] for name in "cd"}, {}) == "", "neither has two V100s"

@@ -9,6 +9,7 @@ from support.clusters.stage import AWAY_S, NAMESPACE, Stage
 from synergy_api.names import ANNOTATION_GIVE_UP, FINALIZER_CLUSTERS, LABEL_HUB
 from synergy_clusters.claims.marks import ANNOTATION_TAKE_OVER, HUB_LEASE
 from synergy_clusters.offers import Wish
+from synergy_clusters.views import NEVER
 from synergy_kube.resources import LEASES, TRAINING_JOBS
 
 
@@ -276,6 +277,22 @@ async def test_a_job_that_no_cluster_takes_is_asked_about_again_later_or_when_a_
     stage.now += 31
     stage.dispatcher.cluster_changed("west", (NAMESPACE, "j"))
     await stage.offered("west")
+
+
+async def test_a_job_that_no_round_reaches_says_why_and_is_offered_later(stage: Stage) -> None:
+    stage.unreached = {"west": "a forecast took longer than 60 s"}
+    await stage.submit()
+    await stage.until(lambda: stage.told()["offered"] == "NoCluster", "a word of it")
+    offered = next(one for one in stage.job()["status"]["conditions"] if one["type"] == "Offered")
+    assert "west: a forecast took longer than 60 s" in offered["message"]
+    rounds = len(stage.rounds)
+    await stage.until(lambda: len(stage.rounds) > rounds + 1, "another round")
+    version = stage.job()["metadata"]["resourceVersion"]
+    await stage.until(lambda: len(stage.rounds) > rounds + 3, "more rounds")
+    assert stage.job()["metadata"]["resourceVersion"] == version, "the same word is not written again"
+    assert all(wish.job.offer != NEVER for wishes in stage.rounds[1:] for wish in wishes), "as it was written"
+    stage.unreached = {}
+    await stage.offered("east")
 
 
 async def test_a_waiting_job_moves_when_it_has_waited_for_long_and_another_cluster_is_better(stage: Stage) -> None:

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from support.waiting import eventually
-from synergy_kube import ApiError, Change, KubeClient, NotFound, Reflector, reads, transport
+from synergy_kube import ApiError, Change, KubeClient, NotFound, Reflector, paging, reads, transport
 from synergy_kube.resources import NODES
 
 
@@ -93,6 +93,25 @@ async def follow(client: KubeClient, server: Server, changes: list[Change]) -> R
     return reflector
 
 
+async def test_what_was_read_once_is_followed_without_a_second_list(served: tuple[Server, KubeClient]) -> None:
+    server, client = served
+    server.items = [node("a", "1")]
+    server.watches = [[{"type": "ADDED", "object": node("b", "11")}]]
+    reflector = Reflector(client, NODES)
+    await reflector.read_once()
+    task = asyncio.create_task(reflector.run())
+
+    async def settled() -> bool:
+        return len(reflector.items) == 2
+
+    try:
+        await eventually(settled, seconds=10, what="the change", every=0.02)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert (server.lists, server.watched_from[0]) == (1, "10")
+
+
 async def test_a_version_too_old_lists_anew_and_tells_what_went_meanwhile(served: tuple[Server, KubeClient]) -> None:
     server, client = served
     server.items = [node("a", "1"), node("b", "2")]
@@ -157,9 +176,9 @@ async def test_a_large_collection_is_read_in_pages_trimmed_one_after_the_other(
 
 @pytest.mark.parametrize(
     ("expiring", "sizes"),
-    [(1, [500, 500, 2000]), (3, [500, 500, 2000, 2000, 8000, 8000, 0])],
+    [(1, [500, 500, 2000]), (3, [500, 500, *[2000, 2000] * 2, *[2000] * 5])],
 )
-async def test_a_list_that_expires_begins_anew_with_larger_pages_and_ends_in_one_piece(
+async def test_a_list_that_expires_begins_anew_with_larger_pages(
     served: tuple[Server, KubeClient], expiring: int, sizes: list[int]
 ) -> None:
     """What the first page of an expired list has shown, and the next list does not, is gone."""
@@ -246,7 +265,7 @@ async def test_an_object_that_another_has_replaced_meanwhile_is_told_as_gone_and
 async def test_a_list_without_an_end_is_given_up(
     served: tuple[Server, KubeClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reads, "_PAGES_MOST", 3)
+    monkeypatch.setattr(paging, "_PAGES_MOST", 3)
     server, client = served
     server.items = [node(f"n{number}", "1") for number in range(8)]
     with pytest.raises(ApiError, match="the list of nodes does not end"):

@@ -23,8 +23,8 @@ class Cluster:
         self.now = 0.0
         self.slept: list[float] = []
 
-    async def job(self, _: str) -> SeenJob:
-        return read(job_object(status={"phase": self.phases.pop(0)}))
+    async def job(self, _: str, uid: str) -> SeenJob:
+        return read(job_object(status={"phase": self.phases.pop(0)}, uid=uid))
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -35,6 +35,6 @@ async def test_a_new_phase_makes_looks_frequent_again(monkeypatch: pytest.Monkey
     cluster: Any = Cluster("Queued", "Queued", "Queued", "Running", "Running", "Succeeded")
     monkeypatch.setattr(asyncio, "sleep", cluster.sleep)
     monkeypatch.setattr(following.time, "monotonic", lambda: cluster.now)
-    seen = [job.phase async for job in states(cluster, "j")]
+    seen = [job.phase async for job in states(cluster, "j", "uid-j")]
     assert seen == ["Queued", "Queued", "Queued", "Running", "Running", "Succeeded"]
     assert cluster.slept == [1.0, 3.0, 6.0, 1.0, 3.0]

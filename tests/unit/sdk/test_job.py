@@ -76,6 +76,15 @@ def test_a_status_has_the_fields_and_a_line(server: ListServer, job: kube_synerg
     assert str(status).startswith("Running: it runs on 1 V100 GPU of 1 node")
 
 
+def test_a_status_is_one_line_that_a_terminal_shows_as_it_is(server: ListServer, job: kube_synergy.Job[Any]) -> None:
+    failed = {"phase": "Failed", "conditions": [{**CONDITION, "message": "a\n\x1b]0;b\x07"}]}
+    server.objects["trainingjobs"] = [job_object("j", status=failed)]
+    status = job.status()
+    assert (str(status), status.message) == (
+        r"Failed: BackoffLimitExceeded: a\n\x1b]0;b\x07", "a\n\x1b]0;b\x07",
+    )  # fmt: skip
+
+
 def test_wait_tells_each_change_and_ends_with_the_job(server: ListServer, job: kube_synergy.Job[Any]) -> None:
     told: list[str] = []
     becomes(server, runs(1), runs(2), {"phase": "Succeeded"})

@@ -14,6 +14,7 @@ from support.sdk import own_module
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_cli.main import main
+from synergy_operator.profile.fingerprint import fingerprint
 
 
 @pytest.fixture
@@ -35,6 +36,20 @@ def test_a_script_becomes_a_job_that_owns_it(script: Path) -> None:
     assert program["data"] == {"Train_It.py": "print(1)\n"}
     assert pod["volumes"] == [{"name": "script", "configMap": {"name": program["metadata"]["name"]}}]
     assert job["metadata"]["name"].startswith("train-it-")
+
+
+def test_the_same_program_submitted_twice_is_measured_once(script: Path, tmp_path: Path) -> None:
+    def mark(program: Path, *args: str) -> str:
+        job, _ = kube_synergy.manifests(program, args=args, image="i", steps=5)
+        return fingerprint(TrainingJobSpec.model_validate(job["spec"]))
+
+    again = tmp_path / "again" / script.name
+    again.parent.mkdir()
+    again.write_text(script.read_text())
+    assert mark(script) == mark(script) == mark(again)
+    assert mark(script) != mark(script, "--lr=0.1")
+    again.write_text("print(2)\n")
+    assert mark(script) != mark(again)
 
 
 def test_options_become_fields(script: Path) -> None:

@@ -13,7 +13,7 @@ from synergy_view.seen import SeenJob, read
 from synergy_view.top import gpu_hours, top
 from synergy_view.usage import usage
 from synergy_view.why import why
-from synergy_view.words import ahead, count, cpus, duration, gib, listed
+from synergy_view.words import ahead, count, cpus, duration, gib, listed, printable
 
 
 def seen(name: str, **more: Any) -> SeenJob:
@@ -127,6 +127,13 @@ def test_words() -> None:
         "500Gi",
     )
     assert (listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])) == ("a, b", "a, b, c and 2 more")
+
+
+def test_what_a_terminal_would_obey_becomes_an_escape() -> None:
+    obeyed = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))]
+    assert [one for one in obeyed if not printable(one).isascii() or not printable(one).isprintable()] == []
+    assert printable("a\x1b]0;b\x07\r\n\t\x9b2J\u202e") == r"a\x1b]0;b\x07\r\n\t\x9b2J\u202e"
+    assert printable(" Größe 3 µs, ██ \\x1b") == " Größe 3 µs, ██ \\x1b"
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9))

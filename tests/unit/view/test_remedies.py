@@ -1,5 +1,7 @@
 """What would make a waiting job start: what is told helps, and what would not help is not told."""
 
+import json
+import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +63,15 @@ def test_another_type_or_a_node_more_helps_and_fewer_gpus_do_not() -> None:
     )
     assert more.told.startswith("one node more with 4 V100 GPUs")
     assert (more.step, found.complete, found.starts_anyway) == ("", True, False)
+
+
+def test_the_command_is_for_a_shell_whatever_the_types_are_called() -> None:
+    odd = "V'; echo owned; '"
+    found = helped([FULL, IDLE], [holder("team/runs", FULL, 4), waiting(gpu_types=("V100", odd))])
+    assert found is not None
+    words = shlex.split(found.remedies[0].step)
+    assert words[:3] == ["kubectl", "patch", "trainingjob"]
+    assert json.loads(words[-1]) == {"spec": {"gpuTypes": ["V100", odd, "T4"]}}
 
 
 def test_the_other_type_is_not_told_where_it_is_full_too() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from synergy_kube.answers import Page
-from synergy_kube.reads import PAGE_ITEMS
+from synergy_kube.paging import PAGE_ITEMS
 
 _MIB = 1 << 20
 

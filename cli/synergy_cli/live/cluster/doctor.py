@@ -15,7 +15,7 @@ from synergy_api.names import GROUP
 from synergy_cli.live.access import Cluster, Object, Where, ask
 from synergy_cli.live.nodes import gpu_nodes
 from synergy_cli.live.options import cluster_options, output_option
-from synergy_cli.live.output import coloured, write_data
+from synergy_cli.live.output import coloured, write_data, write_line
 from synergy_cli.live.record import system_namespace_option
 from synergy_kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -28,6 +28,7 @@ from synergy_kube.resources import (
     TRAINING_JOBS,
 )
 from synergy_view.doctor import Check, Facts, diagnose
+from synergy_view.words import printable
 
 _ASKED = (("get", TRAINING_JOBS), ("create", TRAINING_JOBS), ("patch", TRAINING_JOBS), ("delete", TRAINING_JOBS))
 _CERTIFICATE = "kube-synergy-extender-tls"
@@ -52,9 +53,10 @@ def doctor_command(*, system_namespace: str, where: Where, output: str) -> None:
     else:
         width = max(len(check.what) for check in checks)
         for check in checks:
-            click.echo(f"{coloured(check.level)}{' ' * (8 - len(check.level))} {check.what:<{width}}  {check.found}")
+            told = printable(f"{check.what:<{width}}  {check.found}")
+            click.echo(f"{coloured(check.level)}{' ' * (8 - len(check.level))} {told}")
             if check.todo:
-                click.echo(f"{'':{width + 11}}to do: {check.todo}")
+                write_line(f"{'':{width + 11}}to do: {check.todo}")
     if any(check.level == "failed" for check in checks):
         raise click.exceptions.Exit(1)
 

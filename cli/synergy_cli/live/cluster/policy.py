@@ -13,7 +13,7 @@ from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError, OneLineGroup
 from synergy_cli.live.access import Cluster, Object, Where, ask, hidden_nodes
 from synergy_cli.live.options import cluster_options, output_option
-from synergy_cli.live.output import note, write_data
+from synergy_cli.live.output import note, write_data, write_line
 from synergy_cli.live.what_if import tell_other_policy
 from synergy_core.model.names import nearest, not_there
 from synergy_kube.resources import SCHEDULING_POLICIES
@@ -41,20 +41,20 @@ def show(*, where: Where, output: str) -> None:
         return
     in_force = status.get("inForce")
     if in_force is None:
-        click.echo("no extender has said yet what it follows: kubectl synergy doctor")
+        write_line("no extender has said yet what it follows: kubectl synergy doctor")
     else:
         words = [in_force["policy"], f"with {in_force['mechanism']}", f"in rounds of {in_force['roundSeconds']} s"]
         words += ["without regard to GPU types"] if in_force.get("agnostic") else []
         words += ["placement-sensitive"] if in_force.get("placementSensitive") else []
-        click.echo(f"in force: {' '.join(words)}")
+        write_line(f"in force: {' '.join(words)}")
         if in_force.get("allocation"):
-            click.echo(f"its allocation is {in_force['allocation']}: no new optimum was found in time")
+            write_line(f"its allocation is {in_force['allocation']}: no new optimum was found in time")
     for condition in status.get("conditions") or []:
         if condition["type"] == "Valid" and condition["status"] == "False":
-            click.echo(f"the SchedulingPolicy is not followed: {condition['reason']}: {condition.get('message', '')}")
+            write_line(f"the SchedulingPolicy is not followed: {condition['reason']}: {condition.get('message', '')}")
     for name, value in sorted((item.get("spec") or {}).items()):
         if value != _DEFAULTS.get(name):
-            click.echo(f"  {name}: {value}")
+            write_line(f"  {name}: {value}")
 
 
 _DEFAULTS = SchedulingPolicySpec().to_wire()

@@ -2,10 +2,10 @@
 
 import click
 
-from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.access import Cluster, Where
 from synergy_cli.live.options import cluster_options, output_option, watch_option
-from synergy_cli.live.output import write_data, write_table
-from synergy_cli.live.watching import repeated
+from synergy_cli.live.output import write_data, write_line, write_table
+from synergy_cli.live.watching import answer
 from synergy_kube.resources import TENANTS
 from synergy_view.tenants import TenantRow, gpus_in_types, tenant_rows
 
@@ -26,7 +26,7 @@ def tenants_command(*, where: Where, output: str, watch: bool) -> None:
             raise click.ClickException("you may not list Tenants, or the cluster has no such resource")
         return tenant_rows(found)
 
-    repeated(watch, lambda: _write(ask(where, question), output))
+    answer(where, question, lambda rows: _write(rows, output), watch=watch)
 
 
 def _write(rows: list[TenantRow], output: str) -> None:
@@ -38,7 +38,7 @@ def _write(rows: list[TenantRow], output: str) -> None:
     write_table(header, [_cells(row, output) for row in rows], nothing="there is no Tenant")
     for row in rows:
         for problem in row.problems:
-            click.echo(f"{row.tenant}: {problem}")
+            write_line(f"{row.tenant}: {problem}")
 
 
 def _cells(row: TenantRow, output: str) -> list[str]:

@@ -12,7 +12,7 @@ from synergy_cli.live.nodes import gpu_nodes
 from synergy_cli.live.options import cluster_options, output_option, watch_option
 from synergy_cli.live.output import heading, note, write_data, write_table
 from synergy_cli.live.record import Record, from_record, system_namespace_option
-from synergy_cli.live.watching import repeated
+from synergy_cli.live.watching import answer
 from synergy_kube.resources import GPU_POOLS, NODES
 from synergy_view.top import Top, top
 from synergy_view.usage import UsageRow, usage
@@ -29,15 +29,15 @@ _PARTS = ("types", "nodes", "jobs", "tenants")
 def top_command(*, part: str | None, where: Where, output: str, watch: bool) -> None:
     """Show which jobs and tenants hold the GPUs: by type, node, job and tenant, or by one of these."""
 
-    def write() -> None:
-        picture, hidden = ask(where, _picture)
+    def write(found: tuple[Top, str]) -> None:
+        picture, hidden = found
         if output != "table":
             write_data(getattr(picture, part) if part else picture, output)
         else:
             _write(picture, [part] if part else _PARTS)
         note(hidden)
 
-    repeated(watch, write)
+    answer(where, _picture, write, watch=watch)
 
 
 async def _picture(cluster: Cluster) -> tuple[Top, str]:

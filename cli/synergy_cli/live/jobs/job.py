@@ -8,7 +8,7 @@ from kube_synergy.live.following import log_lines, worker_pods
 from synergy_cli.live.access import Cluster, Where, ask
 from synergy_cli.live.moments import moment
 from synergy_cli.live.options import cluster_options, job_argument, output_option
-from synergy_cli.live.output import heading, note, write_data, write_table
+from synergy_cli.live.output import heading, note, write_data, write_line, write_table
 from synergy_cli.live.record import Record, from_record, system_namespace_option
 from synergy_kube.resources import EVENTS
 from synergy_view.history import Happening, History, history, told_by
@@ -36,7 +36,7 @@ def profile_command(*, job: str, where: Where, output: str) -> None:
         write_data(found, output)
         return
     if not found:
-        click.echo(f"{job} has no profile: it is {state.lower()}")
+        write_line(f"{job} has no profile: it is {state.lower()}")
     for index, surface in enumerate(found):
         if index:
             click.echo()
@@ -53,10 +53,10 @@ def _draw(surface: Surface) -> None:
     for millis, row in zip(surface.cpu_millis, surface.steps_per_s, strict=True):
         bar = "█" * max(1, round(_WIDTH * row[-1] / surface.best))
         marks = _marks(surface, millis)
-        click.echo(f"  {cpus(millis):>{width}} CPU  {bar:<{_WIDTH}}  {row[-1]:.3g}{marks}")
+        write_line(f"  {cpus(millis):>{width}} CPU  {bar:<{_WIDTH}}  {row[-1]:.3g}{marks}")
     for name, place in (("demand", surface.demand), ("given", surface.given)):
         if place is not None:
-            click.echo(f"  {name}: {cpus(place[0])} CPU, {gib(place[1])}")
+            write_line(f"  {name}: {cpus(place[0])} CPU, {gib(place[1])}")
     if len(surface.memory_bytes) > 1:
         _memory(surface)
 
@@ -83,7 +83,7 @@ def _memory(surface: Surface) -> None:
         [cpus(millis), *(f"{speed / surface.best:.0%}" for speed in row)]
         for millis, row in zip(surface.cpu_millis, surface.steps_per_s, strict=True)
     ]
-    click.echo("  percent of its best speed, by CPU and memory:")
+    write_line("  percent of its best speed, by CPU and memory:")
     write_table(header, rows, nothing="")
 
 
@@ -121,7 +121,7 @@ def history_command(*, job: str, system_namespace: str, where: Where, output: st
     rows = [[moment(one.at_s), one.what, one.message] for one in found.happenings]
     write_table(["TIME", "WHAT", "MESSAGE"], rows, nothing="nothing has happened")
     for total in found.totals:
-        click.echo(total)
+        write_line(total)
 
 
 @click.command("logs")
@@ -134,8 +134,8 @@ def logs_command(*, job: str, where: Where, follow: bool, rank: int | None, tail
     """Print the output of a job's workers: every rank of every run whose pods still exist, oldest run first."""
 
     async def question(cluster: Cluster) -> int:
-        await cluster.job(job)
-        pods = await worker_pods(cluster, job, rank)
+        asked = await cluster.job(job)
+        pods = await worker_pods(cluster, asked.name, asked.uid, rank)
         async for line in log_lines(cluster, pods, follow=follow, tail=tail):
             if line.problem:
                 note(line.text)
@@ -146,6 +146,6 @@ def logs_command(*, job: str, where: Where, follow: bool, rank: int | None, tail
     started = time.monotonic()
     try:
         if not ask(where, question):
-            click.echo(f"no pod of {job} exists now; kubectl synergy why {job} says where it stands", err=True)
+            write_line(f"no pod of {job} exists now; kubectl synergy why {job} says where it stands", err=True)
     except KeyboardInterrupt:
         note(f"stopped after {time.monotonic() - started:.0f} s")

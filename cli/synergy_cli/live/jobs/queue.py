@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import click
 
 from synergy_api.parts.summary import steps_text
-from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.access import Cluster, Where
 from synergy_cli.live.moments import start_text
 from synergy_cli.live.options import cluster_options, output_option, watch_option
 from synergy_cli.live.output import write_data, write_table
-from synergy_cli.live.watching import repeated
+from synergy_cli.live.watching import answer
 from synergy_view.queue import QueueRow, queue
 from synergy_view.words import duration
 
@@ -25,7 +25,10 @@ def queue_command(*, where: Where, output: str, watch: bool) -> None:
     async def question(cluster: Cluster) -> list[QueueRow]:
         return queue(await cluster.jobs(cluster.namespace), time.time())
 
-    repeated(watch, lambda: _write(ask(where, question), output, everywhere=where.namespace is None))
+    def write(rows: list[QueueRow]) -> None:
+        _write(rows, output, everywhere=where.namespace is None)
+
+    answer(where, question, write, watch=watch)
 
 
 def _write(rows: Sequence[QueueRow], output: str, *, everywhere: bool) -> None:

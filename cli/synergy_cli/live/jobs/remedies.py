@@ -2,9 +2,8 @@
 
 import time
 
-import click
-
 from kube_synergy.live.present import Present
+from synergy_cli.live.output import write_line
 from synergy_core.collector import collector_paused
 from synergy_simulator.forecast.options import options_of_snapshot
 from synergy_view.remedies import Help, what_would_help
@@ -26,12 +25,12 @@ def tell_help(found: Help | None) -> None:
     if found is None:
         return
     if found.starts_anyway:
-        click.echo("  it starts in the next round, as things are now")
+        write_line("  it starts in the next round, as things are now")
     for one in found.remedies:
-        click.echo(f"  would help: {one.told}: it would start on {one.gets}")
+        write_line(f"  would help: {one.told}: it would start on {one.gets}")
         if one.step:
-            click.echo(f"    {one.step}")
+            write_line(f"    {one.step}")
     if not (found.starts_anyway or found.remedies):
-        click.echo("  nothing that was tried would make it start in the next round")
+        write_line("  nothing that was tried would make it start in the next round")
     if not found.complete:
-        click.echo(f"  not all changes were tried within {_HELP_S:.0f} s")
+        write_line(f"  not all changes were tried within {_HELP_S:.0f} s")

@@ -18,6 +18,7 @@ from synergy_cli.errors import BadInputError
 from synergy_cli.files import read_input
 from synergy_cli.live.access import Cluster, Object, Where, ask
 from synergy_cli.live.options import cluster_options, job_argument
+from synergy_cli.live.output import write_line
 from synergy_kube import NotFound
 from synergy_kube.resources import TRAINING_JOBS
 from synergy_view.seen import SeenJob
@@ -69,7 +70,7 @@ def submit_command(
     async def question(cluster: Cluster) -> SeenJob:
         created = await create(cluster, submission, dry_run=dry_run == "server")
         dry = " (dry run)" if dry_run == "server" else ""
-        click.echo(f"trainingjob.kube-synergy.dev/{created.name} created{dry}")
+        write_line(f"trainingjob.kube-synergy.dev/{created.name} created{dry}")
         return await _ended(cluster, created) if wait else created
 
     if ask(where, question).phase == "Failed":
@@ -113,11 +114,11 @@ async def _ended(cluster: Cluster, created: SeenJob) -> SeenJob:
     """Wait until the job has ended, and print each new reason."""
     job, told = created, ""
     try:
-        async for state in states(Cluster(cluster.client, created.namespace), created.name):
+        async for state in states(Cluster(cluster.client, created.namespace), created.name, created.uid):
             job, now = state, status_of(state)
             if (line := f"{now.phase}: {now.reason}") != told:
                 told = line
-                click.echo(str(now), err=True)
+                write_line(str(now), err=True)
     except NotFound:
         raise click.ClickException(f"{created.full_name} was deleted before it ended") from None
     return job
@@ -145,4 +146,4 @@ def _set_suspend(name: str, where: Where, *, suspend: bool) -> None:
     if job.finished:
         raise click.ClickException(f"{job.full_name} has ended ({job.phase}); nothing is changed")
     told = word if changed else f"unchanged: it is {word} already"
-    click.echo(f"trainingjob.kube-synergy.dev/{name} {told}")
+    write_line(f"trainingjob.kube-synergy.dev/{name} {told}")

@@ -10,7 +10,7 @@ from kube_synergy.live.present import Present
 from kube_synergy.live.when import as_told, job_and_cluster, when
 from synergy_cli.live.access import Where, ask
 from synergy_cli.live.options import cluster_options, job_argument, output_option
-from synergy_cli.live.output import heading, note, write_data, write_table
+from synergy_cli.live.output import heading, note, write_data, write_line, write_table
 from synergy_cli.planning.futures import draw_options, field_errors
 from synergy_core.collector import collector_paused
 from synergy_view.seen import SeenJob
@@ -46,13 +46,13 @@ def when_command(*, job: str, draws: int, seed: int, horizon_s: float | None, wh
 def _tell(answer: When, limits: str, *, wide: bool) -> None:
     heading(f"{answer.job}: {answer.state.lower()}")
     if answer.unknown is not None:
-        click.echo(f"  not known: {answer.unknown}: {UNKNOWN[answer.unknown]}")
+        write_line(f"  not known: {answer.unknown}: {UNKNOWN[answer.unknown]}")
         return
     if answer.by == "extender":
         assert answer.start is not None
-        click.echo(f"  starts {_ahead(answer.start.p50, answer.now)}, by the extender's newest estimate", nl=False)
-        click.echo(f"; in nine of ten cases {_ahead(answer.start.p90, answer.now)}" if answer.start.p90 else "")
-        click.echo(f"  {limits}, so nothing more is known")
+        by = f"; in nine of ten cases {_ahead(answer.start.p90, answer.now)}" if answer.start.p90 else ""
+        write_line(f"  starts {_ahead(answer.start.p50, answer.now)}, by the extender's newest estimate{by}")
+        write_line(f"  {limits}, so nothing more is known")
         return
     rows = [
         _cells("start", answer.start, answer.start_without_arrivals, answer.now, wide=wide),
@@ -61,7 +61,7 @@ def _tell(answer: When, limits: str, *, wide: bool) -> None:
     header = ["", "10 %", "50 %", "90 %", "IF NO JOB COMES"]
     write_table([*header, *(["50 % AT", "90 % AT"] if wide else [])], rows, nothing="")
     by = f"{count(answer.draws, 'draw')} of further jobs" if answer.draws else "no further jobs: none has come yet"
-    click.echo(by)
+    write_line(by)
 
 
 def _cells(name: str, one: Range | None, alone: float | None, now: float, *, wide: bool) -> list[str]:

@@ -12,7 +12,7 @@ from synergy_cli.live.jobs.remedies import tell_help, tried
 from synergy_cli.live.moments import start_text
 from synergy_cli.live.nodes import failing_rows
 from synergy_cli.live.options import cluster_options, job_argument, output_option
-from synergy_cli.live.output import heading, note, plain, write_data
+from synergy_cli.live.output import heading, note, plain, write_data, write_line
 from synergy_kube import ApiError
 from synergy_kube.resources import NAMESPACES, TENANTS
 from synergy_view.seen import SeenJob
@@ -73,31 +73,31 @@ def _tell_tenants(tenants: Sequence[TenantRow]) -> None:
     for one in tenants if any(one.guaranteed or one.limit for one in tenants) else ():
         parts = {"guaranteed": one.guaranteed, "limit": one.limit, "used": one.used, "waiting": one.waiting}
         told = ", ".join(f"{word} {gpus_in_types(gpus)}" for word, gpus in parts.items())
-        click.echo(f"  tenant {one.tenant}: {told}")
+        write_line(f"  tenant {one.tenant}: {told}")
 
 
 def _tell(answer: Why) -> None:
     heading(f"{answer.job}: {answer.phase}, {answer.reason}")
     for text in (answer.message, answer.explanation):
         if text:
-            click.echo(f"  {text}")
+            write_line(f"  {text}")
     if answer.next_step:
-        click.echo(f"  next: {answer.next_step}")
+        write_line(f"  next: {answer.next_step}")
     if answer.cluster:
-        click.echo(f"  cluster: {answer.cluster}")
+        write_line(f"  cluster: {answer.cluster}")
     if answer.position is not None:
         before = f", after {listed(list(answer.ahead))}" if answer.ahead else ", first of those that want its GPUs"
-        click.echo(f"  position in the queue: {answer.position}{before}")
+        write_line(f"  position in the queue: {answer.position}{before}")
     if answer.start_s is not None:
         by = f", in nine of ten cases {start_text(answer.start_by_s)}" if answer.start_by_s is not None else ""
-        click.echo(f"  it starts {start_text(answer.start_s)} by the newest estimate{by}: kubectl synergy when")
+        write_line(f"  it starts {start_text(answer.start_s)} by the newest estimate{by}: kubectl synergy when")
     if answer.holders:
         gpus = sum(one.gpus for one in answer.holders)
         holders = count(len(answer.holders), "job holds", "jobs hold")
-        click.echo(f"  {holders} {count(gpus, 'GPU')} that it could use:")
+        write_line(f"  {holders} {count(gpus, 'GPU')} that it could use:")
         for one in answer.holders[:5]:
-            click.echo(f"    {one.job}: {one.gpus} {one.gpu_type} (tenant {one.tenant})")
+            write_line(f"    {one.job}: {one.gpus} {one.gpu_type} (tenant {one.tenant})")
         if len(answer.holders) > 5:
-            click.echo(f"    and {len(answer.holders) - 5} more")
+            write_line(f"    and {len(answer.holders) - 5} more")
     for text in answer.notes:
-        click.echo(f"  also: {text}")
+        write_line(f"  also: {text}")

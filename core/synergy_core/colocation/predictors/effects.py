@@ -24,6 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from synergy_core.colocation.predictors.of_pairs import ByNames, PairFractions
+from synergy_core.model.arrays import Ints
 from synergy_core.model.measurement import LEAST, Observation, SharedMeasurement
 from synergy_core.model.usage import Usage
 
@@ -33,6 +35,7 @@ Feature = tuple[str, str]
 
 LOAD = ("partners", "compute", "product", "excess")
 RANDOM = ("own", "own x compute", "own configuration", "partner", "partner x own", "partner configuration", "pair")
+_BESIDE = " beside "
 _LOAD_VARIANCE = 1.0
 _STEPS = 60
 
@@ -56,6 +59,12 @@ class Effects:
         weights = dict(zip(self.names, self.mean.tolist(), strict=True))
         seen = [usage.seen_by(counters=self.counters) for usage in usages]
         return tuple(max(LEAST, 1.0 + _dot(features, weights)) for features in _features_of_all(seen))
+
+    def of_pairs(self, usages: Sequence[Usage]) -> PairFractions:
+        """`fractions` of many pairs of jobs with these usages."""
+        weights = dict(zip(self.names, self.mean.tolist(), strict=True))
+        sums = _SumsOfPairs([usage.seen_by(counters=self.counters) for usage in usages], weights)
+        return lambda two: np.maximum(LEAST, 1.0 + sums.of(two))
 
     def corrected(self, observations: Sequence[Observation]) -> "Effects":
         """The weights after these observations as well (Bayes' rule; the noise stays as it was estimated)."""
@@ -180,7 +189,7 @@ def _features(own: Usage, partners: Sequence[Usage]) -> dict[Feature, float]:
             for feature, value in weights:
                 found[feature] = found.get(feature, 0.0) + value
         if own.model and partner.model:
-            beside = ("pair", f"{own.model} beside {partner.model}")
+            beside = ("pair", f"{own.model}{_BESIDE}{partner.model}")
             found[beside] = found.get(beside, 0.0) + 1.0
     return found
 
@@ -190,7 +199,55 @@ def _configuration(usage: Usage) -> str:
 
 
 def _dot(features: Mapping[Feature, float], weights: Mapping[Feature, float]) -> float:
-    return sum(value * weights.get(feature, 0.0) for feature, value in features.items())
+    total = 0.0
+    for feature, value in features.items():  # in turn: from Python 3.12 on, `sum` rounds otherwise than arrays do
+        total += value * weights.get(feature, 0.0)
+    return total
+
+
+class _SumsOfPairs:
+    """`_dot` of the features of two jobs, for many pairs: the same products, added in the same order."""
+
+    def __init__(self, usages: Sequence[Usage], weights: Mapping[Feature, float]) -> None:
+        self._compute = np.array([usage.compute for usage in usages], dtype=float)
+        self._load = [weights.get((kind, ""), 0.0) for kind in LOAD]
+        models = [usage.model for usage in usages]
+        configurations = [_configuration(usage) for usage in usages]
+        self._of_job = [
+            np.array(
+                [weights.get((kind, name), 0.0) if model else 0.0 for name, model in zip(names, models, strict=True)]
+            )
+            for kind, names in zip(RANDOM, (models, models, configurations) * 2, strict=False)
+        ]
+        """By kind but for the last, which is of pairs."""
+        self._of_pair = ByNames(models, _weights_of_pairs(weights))
+
+    def of(self, two: Ints) -> Floats:
+        """2 x P."""
+        other = two[::-1]
+        own, load = self._compute[two], self._compute[other]
+        partners, compute, product, excess = self._load
+        total = partners + load * compute
+        total += own * load * product
+        total += np.maximum(0.0, own + load - 1.0) * excess
+        factors = ((two, 1.0), (two, load), (two, 1.0), (other, 1.0), (other, own), (other, 1.0))
+        for weights, (whose, factor) in zip(self._of_job, factors, strict=True):
+            if weights.any():
+                total += factor * weights[whose]
+        return total + self._of_pair.of(two) if self._of_pair else total
+
+
+def _weights_of_pairs(weights: Mapping[Feature, float]) -> dict[tuple[str, str], float]:
+    """By job and partner. A model's name may have the word between them in it, so each place of it is tried."""
+    found = {}
+    for (kind, name), weight in weights.items():
+        place = name.find(_BESIDE) if kind == "pair" else -1
+        while place >= 0:
+            own, partner = name[:place], name[place + len(_BESIDE) :]
+            if own and partner:
+                found[own, partner] = weight
+            place = name.find(_BESIDE, place + 1)
+    return found
 
 
 def _matrix(features: Sequence[Mapping[Feature, float]], names: Sequence[Feature]) -> Floats:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _DIGITS = 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SharingModel:
     """What was fitted to the measurements of one GPU type."""
 
@@ -34,9 +35,14 @@ class SharingModel:
     """Models that were measured together, from which predictions are made (`predictors.estimator`)."""
 
     def predictor(self, *, sums: bool) -> Predictor:
-        """What it predicts with: the sums if asked for, else the estimator where there are references, else effects."""
-        if sums:
-            return self.sums
+        """What it predicts with: the sums if asked for, else the estimator where there are references, else effects.
+
+        It is the same object each time: by that a plan knows that predictions are those of the last one.
+        """
+        return self.sums if sums else self._by_models
+
+    @cached_property
+    def _by_models(self) -> Predictor:
         return self.effects if self.references is None else Estimator(self.references)
 
 

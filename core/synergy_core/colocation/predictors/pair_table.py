@@ -1,8 +1,9 @@
 """Throughputs of pairs as they were measured (Gavel, section 3.1): a predictor that looks them up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from synergy_core.colocation.predictors.of_pairs import ByNames, PairFractions
 from synergy_core.model.measurement import Observation
 from synergy_core.model.usage import Usage
 
@@ -26,6 +27,14 @@ class PairTable:
         one, other = (usage.model for usage in usages)
         return self.kept.get((one, other), 0.0), self.kept.get((other, one), 0.0)
 
+    def of_pairs(self, usages: Sequence[Usage]) -> PairFractions:
+        """`fractions` of many pairs of jobs with these usages."""
+        return ByNames([usage.model for usage in usages], self.kept).of
+
     def corrected(self, _observations: Sequence[Observation]) -> "PairTable":
         """Itself: it is what was measured."""
         return self
+
+    def corrections(self, _observations: Sequence[Observation]) -> Mapping[str, Hashable]:
+        """None (`by_models.CorrectedByModels`)."""
+        return {}

@@ -1,10 +1,12 @@
 """The thesis' predictor: linear in the sums of the jobs' compute and bandwidth (section 4.2.4, algorithm 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from synergy_core.colocation.predictors.of_pairs import PairFractions
+from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.measurement import LEAST, Observation, SharedMeasurement
 from synergy_core.model.usage import Usage, together
 
@@ -27,9 +29,25 @@ class LinearSums:
         value = max(LEAST, self.base + self.compute * compute + self.bandwidth * bandwidth)
         return (value,) * len(usages)
 
+    def of_pairs(self, usages: Sequence[Usage]) -> PairFractions:
+        """`fractions` of many pairs of jobs with these usages."""
+        seen = [usage.seen_by(counters=self.counters) for usage in usages]
+        compute = np.array([usage.compute for usage in seen], dtype=float)
+        bandwidth = np.array([usage.bandwidth for usage in seen], dtype=float)
+
+        def fractions(two: Ints) -> Floats:
+            of_both = self.base + self.compute * compute[two].sum(axis=0) + self.bandwidth * bandwidth[two].sum(axis=0)
+            return np.broadcast_to(np.maximum(LEAST, of_both), two.shape)
+
+        return fractions
+
     def corrected(self, _observations: Sequence[Observation]) -> "LinearSums":
         """Itself: it knows nothing of single jobs."""
         return self
+
+    def corrections(self, _observations: Sequence[Observation]) -> Mapping[str, Hashable]:
+        """None (`by_models.CorrectedByModels`)."""
+        return {}
 
 
 def fit_sums(measurements: Sequence[SharedMeasurement], *, counters: bool = False) -> LinearSums:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from synergy_dashboard.api.past import amounts
 from synergy_dashboard.facts import History, JobFact, ResizeFact, RunFact, WaitFact
 from synergy_dashboard.live.scope import Scope
 from synergy_view.rounds import Decided, Round, What, by_round
@@ -15,27 +16,31 @@ _GIVEN_BACK: Final = ("Yielded", "Evicted")
 
 def decisions(store: History, scope: Scope, *, now: float, rounds: int, round_s: float) -> list[Round]:
     """The last `rounds` rounds in which something was decided, the newest first. The time looked at grows until it has
-    so many, or until the history begins."""
-    begin = store.first_s()
+    so many, until the history of the scope begins, or until it has more than an answer reads: then the rounds that were
+    read whole are the answer."""
+    begin = store.first_s(scope.namespaces)
     stretch = rounds * round_s
     while True:
         since = now - stretch
-        found = by_round(_decided(store, scope, since, now), round_s, most=rounds)
-        if len(found) == rounds or begin is None or since <= begin:
-            return found
+        decided, known_s = _decided(store, scope, since, now)
+        found = by_round(decided, round_s, most=rounds)
+        whole = [one for one in found if one.starts_s > known_s]
+        if len(whole) == rounds or begin is None or since <= begin or known_s >= since:
+            return whole or found[:1]
         stretch *= _FURTHER
 
 
-def _decided(store: History, scope: Scope, since: float, now: float) -> Iterable[Decided]:
-    runs = [(job, scope.run(run)) for job, run in store.runs(since, now + 1, scope.namespaces)]
-    for job, run in runs:
-        yield from (one for one in of_run(job, run) if since <= one.at_s)
-    held = {(run.uid, run.run): (job, run) for job, run in runs}
-    for resize in store.resizes(since, now + 1):
-        if (resize.uid, resize.run) in held:
-            yield of_resize(*held[resize.uid, resize.run], resize)
-    for job, wait in store.waits(since, now + 1, scope.namespaces):
-        yield of_wait(job, wait)
+def _decided(store: History, scope: Scope, since: float, now: float) -> tuple[list[Decided], float]:
+    """What was decided, and the time after which that is all."""
+    asked = since, now + 1, scope.namespaces, amounts.MOST_FACTS
+    runs, resizes, waits = store.runs(*asked), store.resizes(*asked), store.waits(*asked)
+    known_s = max(
+        amounts.known_since_s(moments)
+        for moments in (amounts.ends(runs, now), [one.at_s for _, one in resizes], [one.since_s for _, one in waits])
+    )
+    decided = [one for job, run in runs for one in of_run(job, scope.run(run)) if since <= one.at_s]
+    decided += [of_resize(job, resize) for job, resize in resizes]
+    return decided + [of_wait(job, wait) for job, wait in waits], known_s
 
 
 def of_run(job: JobFact, run: RunFact) -> Iterable[Decided]:
@@ -54,11 +59,11 @@ def of_run(job: JobFact, run: RunFact) -> Iterable[Decided]:
         yield Decided(at_s=run.ended_s, job=name, what=what, reason=run.outcome, message=message)
 
 
-def of_resize(job: JobFact, run: RunFact, resize: ResizeFact) -> Decided:
+def of_resize(job: JobFact, resize: ResizeFact) -> Decided:
     """That a run got other CPU and memory."""
     millis = sum(share.cpu_millis for share in resize.shares)
     memory = sum(share.memory_bytes for share in resize.shares)
-    message = f"run {run.run} has {cpus(millis)} CPU and {gib(memory)} now"
+    message = f"run {resize.run} has {cpus(millis)} CPU and {gib(memory)} now"
     return Decided(
         at_s=resize.at_s, job=f"{job.namespace}/{job.name}", what="resized", reason="Resized", message=message
     )

@@ -15,9 +15,9 @@ def job_history(page: JobPage, job: JobFact | None) -> History:
     """The happenings in order, and their sums. `job` is None for one that the recorder does not know yet."""
     if job is None:
         return History(tuple(page.events), ())
-    runs = {run.run: run for run in page.runs}
+    runs = {run.run for run in page.runs}
     told = [one for run in page.runs for one in of_run(job, run)]
-    told += [of_resize(job, runs[one.run], one) for one in page.resizes if one.run in runs]
+    told += [of_resize(job, one) for one in page.resizes if one.run in runs]
     told += [of_wait(job, wait) for wait in page.waits]
     # events of what the history has too would say it twice
     events = [one for one in page.events if what_of(one.what) is None and (one.what != "FirstStart" or not page.runs)]

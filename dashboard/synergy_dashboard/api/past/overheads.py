@@ -1,8 +1,10 @@
 """How long jobs could have trained on their GPUs and did not, from the history. Pure."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from statistics import fmean
 from typing import Final
 
@@ -10,11 +12,13 @@ from synergy_dashboard.facts import JobFact, RunFact
 
 _MOST_GAP_S: Final = 60.0
 """A job that got its GPUs later than this after they were free waited for something else."""
-_Held = tuple[JobFact, Sequence[RunFact]]
+_Told = tuple[JobFact, Sequence[RunFact]]
+_Held = tuple[RunFact, int]
+"""A run, and its GPUs on a node."""
 
 
 def overheads(
-    jobs: Iterable[_Held], resized: Collection[str], gpus: Mapping[str, int], others: Iterable[RunFact] = ()
+    jobs: Iterable[_Told], resized: Collection[str], gpus: Mapping[str, int], others: Iterable[RunFact] = ()
 ) -> tuple[float, float]:
     """Seconds from the moment a job could have had its GPUs that it did not train when it began, and each time it began
     again; 0 where unknown.
@@ -84,33 +88,52 @@ class _Nodes:
     """Since when nodes have had room."""
 
     def __init__(self, runs: Iterable[RunFact], gpus: Mapping[str, int]) -> None:
-        self._gpus = gpus
-        self._held: dict[str, list[tuple[float, float, int, str]]] = defaultdict(list)
+        held: dict[str, list[_Held]] = defaultdict(list)
         for run in runs:
             for share in run.shares:
-                # what a plan takes from a run is free for the next one from then on
-                until = run.ended_s if run.revoked_s is None else run.revoked_s
-                span = run.granted_s, float("inf") if until is None else until
-                self._held[share.node].append((*span, share.gpus, f"{run.uid}/{run.run}"))
+                held[share.node].append((run, share.gpus))
+        self._nodes = {name: _Node(held[name], number) for name, number in gpus.items()}
 
     def since(self, run: RunFact) -> float:
         """When the last of the run's nodes got room for it, before it got its GPUs."""
-        moments = [self._since(share.node, share.gpus, run) for share in run.shares]
+        known = [(self._nodes.get(share.node), share.gpus) for share in run.shares]
+        moments = [run.granted_s if node is None else node.since(run, gpus) for node, gpus in known]
         return max(moments, default=run.granted_s)
 
-    def _since(self, node: str, wanted: int, run: RunFact) -> float:
-        if node not in self._gpus:
-            return run.granted_s
-        own = f"{run.uid}/{run.run}"
-        others = [one for one in self._held[node] if one[3] != own and one[0] <= run.granted_s]
-        free = self._gpus[node] - sum(gpus for _, until, gpus, _ in others if until > run.granted_s)
-        for _, until, gpus, _ in sorted(others, key=lambda one: -one[1]):
-            if until > run.granted_s:
+
+class _Node:
+    """The runs of a node by begin and by end, with how many GPUs those before each had."""
+
+    def __init__(self, held: Sequence[_Held], gpus: int) -> None:
+        begins = sorted((run.granted_s, number) for run, number in held)
+        self._ended = sorted(((_until_s(run), number, run.uid, run.run) for run, number in held))
+        self._gpus = gpus
+        self._begins = [begin for begin, _ in begins]
+        self._ends = [one[0] for one in self._ended]
+        self._taken = list(accumulate((number for _, number in begins), initial=0))
+        self._left = list(accumulate((one[1] for one in self._ended), initial=0))
+
+    def since(self, run: RunFact, wanted: int) -> float:
+        """When it got room for so many GPUs of the run, before the run got them."""
+        ended = bisect_right(self._ends, run.granted_s)
+        held = self._taken[bisect_right(self._begins, run.granted_s)] - self._left[ended]
+        if _until_s(run) > run.granted_s:
+            held -= wanted  # its own
+        free = self._gpus - held
+        for place in reversed(range(ended)):
+            until, gpus, uid, number = self._ended[place]
+            if (uid, number) == (run.uid, run.run):
                 continue
             free -= gpus
             if free < wanted:
                 return until
         return 0.0
+
+
+def _until_s(run: RunFact) -> float:
+    """What a plan takes from a run is free for the next one from then on."""
+    until = run.ended_s if run.revoked_s is None else run.revoked_s
+    return float("inf") if until is None else max(until, run.granted_s)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -49,14 +49,12 @@ class Unstarted:
 
     def note(self, jobs: Iterable[JobView], pods: PodIndex, assumed: AssumedBindings, now: float) -> None:
         """Note the state of the runs at `now`."""
-        jobs = list(jobs)
-        granted = self.granted_since
-        self.granted_since = {job.key: granted.get(job.key, now) for job in jobs if waits_for_room(job)}
-        if any(_is_admitted(job) for job in jobs if job.key in granted):
-            self.freed_at = now
+        granted, self.granted_since = self.granted_since, {}
         seen: dict[Key, tuple[int, float]] = {}
         begun, self._begun = self._begun, {}
         for job in jobs:
+            if job.key in granted and _is_admitted(job):
+                self.freed_at = now
             if job.at_rest:
                 group, earlier = pods.group_of(job.key), begun.get(job.key)
                 if earlier is not None and earlier[0] is job and earlier[1] is group:
@@ -65,6 +63,8 @@ class Unstarted:
                 if any(pod.node for pod in pods.of_job(job.key)) and unstarted_run(job, pods, _NOTHING) is None:
                     self._begun[job.key] = (job, group)
                     continue
+            elif waits_for_room(job):
+                self.granted_since[job.key] = granted.get(job.key, now)
             run = unstarted_run(job, pods, assumed)
             if run is not None:
                 known = self._since.get(job.key)

@@ -1,7 +1,6 @@
 """What jobs ask of the planner, kept from one snapshot to the next: a job is worked out anew when something of it has
 changed. Its times are those of that moment, and a clock tells the present ones."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from synergy_core.model import snapshot as core
 from synergy_extender.cluster.placements import Sizes
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.snapshot.entitlements import Entitlement
+from synergy_extender.snapshot.known.admitted import AdmittedNodes
 from synergy_extender.snapshot.times import Clock, Clocks, clock_of, differ_in_times_only
 
 
@@ -35,14 +35,13 @@ class KnownJobs:
         self._known: dict[Key, _Known] = {}
         self._at_rest: dict[Key, _AtRest] = {}
         self._clocks: dict[str, Clock] = {}
-        self._constraints: dict[Key, tuple[JobView, str]] = {}
         self._cluster: tuple[Any, ...] = ()
         self._order: list[Key] = []
         self._present: set[Key] = set()
         self.sizes: Sizes = {}
         """The sizes of the cluster's nodes, the same object as before if they are equal."""
-        self.admitted: dict[tuple[str, tuple[str, ...]], tuple[str, ...] | None] = {}
-        """By constraints and GPU types, the nodes that such jobs may use, None for all, of the present nodes."""
+        self.admitted = AdmittedNodes()
+        """Of the present nodes."""
 
     @property
     def clocks(self) -> Clocks:
@@ -52,8 +51,9 @@ class KnownJobs:
     def begin(self, cluster: tuple[Any, ...], sizes: Sizes) -> None:
         """Another snapshot, of a cluster with these nodes. `cluster` is all of it that decides which nodes admit a
         template."""
+        self.admitted.begin()
         if cluster != self._cluster:
-            self.admitted, self._at_rest = {}, {}
+            self.admitted, self._at_rest = AdmittedNodes(), {}
         self._cluster = cluster
         if sizes != self.sizes:
             self.sizes = sizes
@@ -71,7 +71,6 @@ class KnownJobs:
     def _forget(self, gone: Key) -> None:
         self._known.pop(gone, None)
         self._at_rest.pop(gone, None)
-        self._constraints.pop(gone, None)
         self._clocks.pop(str(gone), None)
 
     def of(self, job: JobView, asked: tuple[Any, ...], build: Callable[[], core.Job]) -> core.Job:
@@ -101,12 +100,3 @@ class KnownJobs:
     def rests(self, job: JobView, entitled: Entitlement, request: core.Job | None) -> None:
         """A job at rest asks for this, until something changes."""
         self._at_rest[job.key] = _AtRest(job, entitled, request)
-
-    def constraints(self, job: JobView) -> str:
-        """The part of its template that picks nodes, as text."""
-        known = self._constraints.get(job.key)
-        if known is not None and known[0] is job:
-            return known[1]
-        text = json.dumps(job.constraints, sort_keys=True)
-        self._constraints[job.key] = (job, text)
-        return text

@@ -3,9 +3,16 @@
 from collections.abc import Callable, Iterable
 
 from synergy_api.resources.training_job import FINISHED
-from synergy_operator.job.dependencies import named_by
+from synergy_operator.edge.caches.jobs import JobCache
+from synergy_operator.job.dependencies import find_cycle, named_by
 from synergy_operator.views.job import JobView
 from synergy_operator.views.metadata import Key
+
+
+def named_phases(job: JobView, jobs: JobCache) -> dict[str, str]:
+    """The phases of the jobs that it waits for, by name; empty for a job that has none yet."""
+    named = {name: jobs.stored((job.namespace, name)) for name in named_by(job)}
+    return {name: stored.phase for name, stored in named.items() if stored is not None}
 
 
 class Dependents:
@@ -13,14 +20,14 @@ class Dependents:
 
     def __init__(self) -> None:
         self._seen: dict[Key, tuple[str, ...]] = {}
-        self._names: dict[Key, frozenset[str]] = {}
+        self._names: dict[Key, tuple[str, ...]] = {}
         self._of: dict[Key, set[Key]] = {}
 
     def update(self, key: Key, job: JobView | None) -> frozenset[Key]:
         """Take over a job as it is now; None if it is gone. Return the jobs whose waiting this may change: those that
         wait for it, and those that wait for each other with it, or did before."""
-        names = frozenset() if job is None else frozenset(named_by(job))
-        named = names | self._names.get(key, frozenset())
+        names = () if job is None else tuple(named_by(job))
+        named = {*names, *self._names.get(key, ())}
         self._name(key, names)
         phase = "" if job is None or job.status.phase not in FINISHED else str(job.status.phase)
         seen = () if job is None else (job.uid, phase, *sorted(names))
@@ -33,7 +40,12 @@ class Dependents:
         waiting = frozenset(self._of.get(key, ()))
         return waiting | self._together(key, named) if waiting and named else waiting
 
-    def _together(self, key: Key, named: frozenset[str]) -> frozenset[Key]:
+    def cycle(self, job: JobView) -> tuple[str, ...]:
+        """The jobs that wait for each other with this one, by name, as `find_cycle` finds them. None is parsed: there
+        may be thousands before a job."""
+        return find_cycle(job, lambda name: self._names.get((job.namespace, name), ()))
+
+    def _together(self, key: Key, named: set[str]) -> frozenset[Key]:
         """The jobs that wait for this one and for which it waits itself, both directly or through others."""
         namespace, _ = key
         before = _reached(((namespace, name) for name in named), self._named_by)
@@ -42,17 +54,17 @@ class Dependents:
     def _named_by(self, key: Key) -> Iterable[Key]:
         return ((key[0], name) for name in self._names.get(key, ()))
 
-    def _name(self, key: Key, names: frozenset[str]) -> None:
+    def _name(self, key: Key, names: tuple[str, ...]) -> None:
         namespace, _ = key
-        before = self._names.pop(key, frozenset())
+        before, now = set(self._names.pop(key, ())), set(names)
         if names:
             self._names[key] = names
-        for name in before - names:
+        for name in before - now:
             waiting = self._of[namespace, name]
             waiting.discard(key)
             if not waiting:
                 del self._of[namespace, name]
-        for name in names - before:
+        for name in now - before:
             self._of.setdefault((namespace, name), set()).add(key)
 
 

@@ -17,6 +17,8 @@ from synergy_operator.views.stored_job import StoredJob, store_job
 _LOG = logging.getLogger(__name__)
 _MOST_VIEWS: Final = 256
 """Some times the workers that reconcile at once: a job is looked at several times while its writes are under way."""
+_MOST_VIEW_BYTES: Final = 2 << 20
+"""Of all jobs together whose views are kept, as JSON. A view takes up to 25 times as much."""
 
 
 class JobCache:
@@ -26,6 +28,7 @@ class JobCache:
         self._stored: ObjectCache[StoredJob] = ObjectCache()
         self._views: OrderedDict[Key, tuple[StoredJob, JobView]] = OrderedDict()
         self._most_views = most_views
+        self._view_bytes = 0
         self._unfinished: dict[str, dict[Key, None]] = {}
 
     def __len__(self) -> int:
@@ -100,7 +103,7 @@ class JobCache:
         """As in ObjectCache."""
         gone = self._stored.drop(key, uid)
         if gone is not None:
-            self._views.pop(key, None)
+            self._forget_view(key)
             self._list(gone, None)
         return gone
 
@@ -120,10 +123,17 @@ class JobCache:
         return view
 
     def _remember(self, stored: StoredJob, view: JobView) -> None:
+        """Keep a view, and forget those that were looked at longest ago."""
+        self._forget_view(stored.key)
         self._views[stored.key] = (stored, view)
-        self._views.move_to_end(stored.key)
-        if len(self._views) > self._most_views:
-            self._views.popitem(last=False)
+        self._view_bytes += len(stored.body)
+        while len(self._views) > self._most_views or self._view_bytes > _MOST_VIEW_BYTES:
+            self._forget_view(next(iter(self._views)))
+
+    def _forget_view(self, key: Key) -> None:
+        known = self._views.pop(key, None)
+        if known is not None:
+            self._view_bytes -= len(known[0].body)
 
     def _list(self, before: StoredJob | None, after: StoredJob | None) -> None:
         """Bring the lists of unfinished jobs up to date."""

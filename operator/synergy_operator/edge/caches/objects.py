@@ -87,26 +87,33 @@ class OwnedCache(ObjectCache[OwnedView]):
 
     def keep(self, view: OwnedView) -> bool:
         """As in ObjectCache."""
+        key = (view.namespace, view.name)
+        before = self.get(key)
         kept = super().keep(view)
         if kept:
-            self._by_job.setdefault((view.namespace, view.job), set()).add((view.namespace, view.name))
+            if before is not None:
+                self._unlist(before)
+            self._by_job.setdefault((view.namespace, view.job), set()).add(key)
         return kept
 
     def drop(self, key: Key, uid: str | None = None) -> OwnedView | None:
         """As in ObjectCache."""
         gone = super().drop(key, uid)
         if gone is not None:
-            owner = (gone.namespace, gone.job)
-            names = self._by_job[owner]
-            names.discard(key)
-            if not names:
-                del self._by_job[owner]
+            self._unlist(gone)
         return gone
 
     def of_job(self, job: Key) -> list[OwnedView]:
         """The objects of one TrainingJob, by name."""
         found = [self.get(key) for key in sorted(self._by_job.get(job, ()))]
         return [view for view in found if view is not None]
+
+    def _unlist(self, view: OwnedView) -> None:
+        owner = (view.namespace, view.job)
+        names = self._by_job[owner]
+        names.discard((view.namespace, view.name))
+        if not names:
+            del self._by_job[owner]
 
 
 def _newer(view: Named, old: Named) -> bool:

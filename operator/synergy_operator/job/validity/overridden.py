@@ -49,5 +49,5 @@ def _of_first_container(spec: TrainingJobSpec) -> Iterator[str]:
 def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[str]:
     for part in ("labels", "annotations"):
         for key in metadata.get(part) or {}:
-            if key.startswith(f"{names.GROUP}/"):
+            if key.startswith(f"{names.GROUP}/") and key != names.ANNOTATION_SCRIPT:
                 yield f"spec.template.metadata.{part} {key}"

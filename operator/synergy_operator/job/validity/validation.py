@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.pods import init_requests, sidecar_requests
 from synergy_api.cluster.pools import NodeCapacity
@@ -19,21 +17,15 @@ from synergy_api.quantity import byte_count, format_bytes, parse_quantity
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.job.validity.overridden import overridden
-from synergy_operator.job.validity.template_check import template_problem
 from synergy_operator.pods.share import too_small
+from synergy_operator.pods.template_check import template_problem
 from synergy_operator.pods.throughput import regex_error
 from synergy_operator.profile.curve import first_decrease
 from synergy_operator.views.cluster import ClusterView
-from synergy_operator.views.job import JobView
+from synergy_operator.views.job import MOST_TEMPLATE_BYTES, JobView
 
 Nodes = tuple[NodeCapacity, ...]
 _MOST_NAMES: Final = 10
-MOST_TEMPLATE_BYTES: Final = 256 << 10
-"""Limit of the template as JSON.
-
-Each pod repeats the template, `kubectl apply` keeps a second copy in an annotation, and the API server's limit for a
-whole object is about 1.5 MB.
-"""
 _RESTRICTIONS: Final = (Reason.TENANT_REFUSED, Reason.TENANT_CAPPED, Reason.PRIORITY_CLASS_UNKNOWN)
 LEAST_MEMORY_BYTES: Final = 16 << 20
 """A container runtime does not start a container with less memory than a few MiB."""
@@ -45,7 +37,7 @@ def validation_error(job: JobView, cluster: ClusterView) -> Finding | None:
         return say(Reason.INVALID_SPEC, problem=job.spec_error)
     spec, cluster = job.spec, cluster.grown
     checks: tuple[Callable[[], Finding | None], ...] = (
-        partial(_size, spec),
+        partial(_size, job),
         partial(_template, spec),
         partial(_throughput, spec),
         partial(_sidecars, spec),
@@ -76,9 +68,9 @@ def accepted(spec: TrainingJobSpec, cluster: ClusterView, restriction: Restricti
     return say(Reason.FIELDS_OVERRIDDEN, fields=", ".join(fields)) if fields else say(Reason.ACCEPTED)
 
 
-def _size(spec: TrainingJobSpec) -> Finding | None:
-    size = len(msgspec.json.encode(spec.template))
-    return say(Reason.SPEC_TOO_LARGE, size=size, limit=MOST_TEMPLATE_BYTES) if size > MOST_TEMPLATE_BYTES else None
+def _size(job: JobView) -> Finding | None:
+    facts = {"size": job.template_bytes, "limit": MOST_TEMPLATE_BYTES}
+    return say(Reason.SPEC_TOO_LARGE, **facts) if job.template_too_large else None
 
 
 def _template(spec: TrainingJobSpec) -> Finding | None:

@@ -103,6 +103,10 @@ def _create(series: OpenSeries, pair: NextPair) -> ProfileStep:
         settings=series.observed.settings,
         most_grace_seconds=series.observed.cluster.max_checkpoint_seconds,
     )
+    made = {job.name for job in series.observed.batch_jobs}
+    if all(job["metadata"]["name"] in made for job in jobs):  # both have ended, as another pair, another run's, or none
+        changed = say(Reason.PROFILE_JOB_CHANGED, run=series.number, job=jobs[0]["metadata"]["name"])
+        return points.end(_set_aside(series, reference, changed), "Evicted", changed)
     accounting = series.service.model_copy(update={"run": series.number})
     actions = [CreateJob(series.number, job) for job in jobs]
     return points.step(series, _measuring(series, pair.reference.name), accounting, *actions)

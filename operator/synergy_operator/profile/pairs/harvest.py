@@ -84,7 +84,7 @@ def _pair(own: Side, other: Side, profile: ProfileStatus, run: PairRun) -> Refer
     gpu_type = run.gpu_type
     side = own[0].pair
     name, model = (side.reference, side.model) if side is not None else ("", "")
-    reference = next((job for job in run.observed.references if job.name == name), None)
+    reference = next((one.view() for one in run.observed.references if one.name == name), None)
     theirs = reference.status.profile if reference is not None else None
     kept, problem, seconds = _kept(
         result_of(*own), result_of(*other), _best(gpu_type, profile), _best(gpu_type, theirs), name

@@ -14,7 +14,6 @@ from synergy_operator.profile.job import KEEP_SECONDS, START_SECONDS, fitting_na
 from synergy_operator.profile.pairs.references import NextPair
 from synergy_operator.views.annotations import (
     ANNOTATION_FINGERPRINT,
-    ANNOTATION_JOB_UID,
     ANNOTATION_POINT,
     ANNOTATION_REFERENCE,
     ANNOTATION_REFERENCE_MODEL,
@@ -45,8 +44,9 @@ def pair_jobs(
     them. Both belong to the new job, so one grant holds them and one deletion removes them.
     """
     own, others = _split(pair, share)
+    reference = pair.reference.view()
     made = []
-    for rank, view, its_spec, its_share in ((OWN, job, spec, own), (1, pair.reference, pair.reference.spec, others)):
+    for rank, view, its_spec, its_share in ((OWN, job, spec, own), (1, reference, reference.spec, others)):
         if its_spec is None:
             raise ValueError(f"reference {view.name} has no spec")
         labels = {
@@ -68,7 +68,7 @@ def pair_jobs(
             most_grace_seconds=most_grace_seconds,
         )
         metadata = pod_metadata(its_spec.template, labels, its_share)
-        metadata["annotations"][ANNOTATION_JOB_UID] = job.uid
+        metadata["annotations"][names.ANNOTATION_JOB_UID] = job.uid
         annotations = {
             ANNOTATION_POINT: str(its_share.amounts.cpu_millis),
             ANNOTATION_REFERENCE: pair.reference.name,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from synergy_api.amounts import Amounts
+from synergy_api.cluster.pods import least_requests
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.parts.profile import SensitivityMatrix
 from synergy_api.parts.sharing import GPUUsage
@@ -15,11 +16,12 @@ from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_core.colocation.predictors.fingerprint import Kept, next_reference
 from synergy_core.colocation.predictors.pair_table import PairTable
 from synergy_core.colocation.predictors.references import References
-from synergy_operator.pods.share import too_small
+from synergy_operator.pods.template_check import template_problem
 from synergy_operator.profile.curve import job_demand
 from synergy_operator.views.job import JobView
 from synergy_operator.views.known_profile import KnownProfile
 from synergy_operator.views.observed import Observed
+from synergy_operator.views.stored_job import Reference, StoredJob, UseBesideOthers
 
 MOST_MODELS: Final = 64
 """In the table of references. Each job that was measured beside references is one, under its fingerprint if it names
@@ -32,12 +34,24 @@ class NextPair:
     """A job and a reference that are to share a GPU. `own` and `others` are what each needs to be as fast as alone."""
 
     gpu_type: str
-    reference: JobView
+    reference: Reference
     model: str
     own: Amounts
     others: Amounts
     whole: Amounts
     """What the two ask for together, with one GPU. Of what is less than both need each gets its part."""
+
+
+def reference_of(stored: StoredJob, job: JobView, tolerance_percent: int) -> Reference | None:
+    """What others read of a job, which is kept as `stored`; None if it is no reference."""
+    spec, profile = job.spec, job.status.profile
+    if spec is None or not spec.sharing.reference or job.deleting or job.template_too_large:
+        return None
+    matrices = profile.matrices if profile is not None and spec.gpus == 1 else []
+    least = _least(spec) if matrices else None
+    uses = {one.gpu_type: _use(one, job, least, tolerance_percent) for one in matrices}
+    known = {gpu_type: use for gpu_type, use in uses.items() if use is not None}
+    return Reference(job.name, known, tolerance_percent, stored)
 
 
 def next_pair(
@@ -140,8 +154,8 @@ def _next_on(
     own_model = model_on(kind, spec, profile.fingerprint)
     own = _needs(matrix, tolerance)
     available: dict[str, NextPair] = {}
-    for job in observed.references:
-        pair = _with(job, (own, usage), nodes, tolerance)
+    for reference in observed.references:
+        pair = _with(reference, (own, usage), nodes)
         if pair is not None and pair.model != own_model:
             available.setdefault(pair.model, pair)
     table = reference_table(observed.profiles, kind, own_model)
@@ -150,24 +164,47 @@ def _next_on(
     return None if chosen is None else available[chosen]
 
 
-def _with(
-    job: JobView, new: tuple[Amounts, GPUUsage], nodes: Iterable[NodeCapacity], tolerance: int
-) -> NextPair | None:
+def _with(reference: Reference, new: tuple[Amounts, GPUUsage], nodes: Iterable[NodeCapacity]) -> NextPair | None:
     """The pair with this reference; None if no node can run it. `new` is what the new job needs and uses."""
     own, usage = new
-    kind = usage.gpu_type
-    matrix, spec = matrix_on(kind, job.status.profile), job.spec
-    if spec is None or matrix is None or spec.gpus != 1 or job.deleting:
+    theirs = reference.uses.get(usage.gpu_type)
+    if theirs is None:
         return None
-    theirs = usage_on(kind, spec, job.status.profile)
-    others = _needs(matrix, tolerance)
-    if theirs is None or not theirs.model or too_small(spec.template, others) is not None:
-        return None
-    memory = (byte_count(usage.memory), byte_count(theirs.memory))
+    memory = (byte_count(usage.memory), theirs.gpu_memory_bytes)
     node = next((node for node in nodes if _fits(memory, node)), None)
     if node is None:
         return None
-    return NextPair(kind, job, theirs.model, own, others, _whole(own, others, node))
+    return NextPair(usage.gpu_type, reference, theirs.model, own, theirs.needs, _whole(own, theirs.needs, node))
+
+
+def _use(
+    matrix: SensitivityMatrix, job: JobView, least: Amounts | None, tolerance_percent: int
+) -> UseBesideOthers | None:
+    """None if the job names no model on the GPU type, or if what it needs there is less than its template's `least`;
+    also if values of its status are out of range."""
+    if job.spec is None or least is None:
+        return None
+    try:
+        usage, needs = usage_on(matrix.gpu_type, job.spec, job.status.profile), _needs(matrix, tolerance_percent)
+        if usage is None or not usage.model or not least.fits(needs):
+            return None
+        return UseBesideOthers(usage.model, byte_count(usage.memory), needs)
+    except ValueError:  # it would end the operator's watch of all jobs
+        return None
+
+
+def _least(spec: TrainingJobSpec) -> Amounts | None:
+    """What a pod of the job must have at least. None if no pod can be made: the template was broken since the job was
+    measured, or has no command to put the harness before, as that of a managed job."""
+    if template_problem(spec.template):
+        return None
+    pod = spec.template["spec"]
+    if not pod["containers"] or not pod["containers"][0].get("command"):
+        return None
+    try:
+        return least_requests(pod)._replace(gpus=0)
+    except ValueError:
+        return None
 
 
 def _needs(matrix: SensitivityMatrix, tolerance: int) -> Amounts:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from support.job import debian_torch
 from support.job.lease_server import LeaseServer
+from support.job.process import free_port, kill_what_is_left
 from support.needed import lacks
 
 FRAMEWORKS = Path(__file__).parents[4] / ".integrations"
@@ -35,25 +37,37 @@ class Trained:
 
     def run(self, *options: str, run: int = 1, **environ: str) -> int:
         """One run: its exit code."""
+        (code,) = self._ended([self._start(options, {"SYNERGY_RUN": str(run), **environ})])
+        return code
+
+    def run_of_two(self, *options: str, run: int = 1) -> list[int]:
+        """One run of two processes: their exit codes."""
         self.folder.mkdir(exist_ok=True)
-        done = subprocess.run(
+        (self.folder / "key").write_text("0123456789abcdef" * 4)
+        shared = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "SYNERGY_PEER_PORT": str(free_port())}
+        shared |= {"SYNERGY_RUN": str(run), "WORLD_SIZE": "2", "SYNERGY_GANG_KEY_FILE": str(self.folder / "key")}
+        return self._ended([self._start(options, {**shared, "RANK": one, "LOCAL_RANK": one}) for one in "01"])
+
+    def _start(self, options: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[str]:
+        self.folder.mkdir(exist_ok=True)
+        return subprocess.Popen(
             [debian_torch.PYTHON, SCRIPT, self.framework, self.folder, *options],
-            env={
-                **os.environ,
-                **self.environ,
-                "SYNERGY_RUN": str(run),
-                **environ,
-                "SYNERGY_TERMINATION_LOG": str(self.log),
-            },
+            env={**os.environ, **self.environ, **environ, "SYNERGY_TERMINATION_LOG": str(self.log)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=240,
-            check=False,
+            process_group=0,
         )
-        self.outputs.append(done.stdout)
-        assert done.returncode in (0, 75), done.stdout
-        return done.returncode
+
+    def _ended(self, started: list[subprocess.Popen[str]]) -> list[int]:
+        try:
+            outputs = [process.communicate(timeout=240)[0] for process in started]
+        finally:
+            kill_what_is_left(started)
+        self.outputs += outputs
+        codes = [process.returncode for process in started]
+        assert {*codes} <= {0, 75}, "\n".join(outputs)
+        return codes
 
     @property
     def log(self) -> Path:
@@ -66,6 +80,10 @@ class Trained:
     @property
     def losses(self) -> list[str]:
         return (self.folder / "losses").read_text().split()
+
+    def steps_of(self, rank: int) -> list[dict[str, Any]]:
+        """Samples and loss of each step of a rank."""
+        return [json.loads(line) for line in (self.folder / f"steps-{rank}").read_text().splitlines()]
 
     @property
     def weights(self) -> str:

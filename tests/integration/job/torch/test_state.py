@@ -5,7 +5,7 @@ from pathlib import Path
 from support.job import debian_torch
 
 SETUP = """
-import random, sys
+import itertools, random, sys
 import numpy, torch
 import synergy_job, synergy_job.torch
 from torch.utils.data import DataLoader, Dataset
@@ -77,6 +77,38 @@ class Doubling(DataLoader):
     def __iter__(self):
         return ([2 * value for value in batch] for batch in super().__iter__())
 
+class Half(BatchSampler):
+    def __init__(self, inner):
+        self.batch_sampler = inner
+    def __iter__(self):
+        return itertools.islice(self.batch_sampler, 0, None, 2)
+    def __len__(self):
+        return (len(self.batch_sampler) + 1) // 2
+
+class Wrapper:
+    def __init__(self, inner):
+        self.base_dataloader = inner
+    def __getattr__(self, name):
+        if name == "base_dataloader":
+            raise AttributeError(name)
+        return getattr(self.base_dataloader, name)
+    @property
+    def __class__(self):
+        return self.base_dataloader.__class__
+    def __reduce__(self):
+        return Wrapper, *super().__reduce__()[1:]
+    def __len__(self):
+        return len(self.base_dataloader)
+    def __iter__(self):
+        return iter(self.base_dataloader)
+
+class CountingEpochs(DataLoader):
+    epoch = 0
+    def set_epoch(self, epoch):
+        vars(self)["epoch"] = epoch
+    def __iter__(self):
+        return ([value + self.epoch for value in batch] for batch in super().__iter__())
+
 def kinds():
     torch.manual_seed(3)
     generator = torch.Generator().manual_seed(5)
@@ -88,6 +120,10 @@ def kinds():
     yield DataLoader(Numbers(20), batch_size=None, shuffle=True)
     yield DataLoader(Together(20), 4, shuffle=True)
     yield Doubling(Numbers(20), 4, shuffle=True)
+    hidden = RandomSampler(range(40), generator=torch.Generator())
+    yield DataLoader(Numbers(40), batch_sampler=Half(BatchSampler(hidden, 4, drop_last=False)))
+    yield Wrapper(DataLoader(Numbers(20), 4, shuffle=True))
+    yield CountingEpochs(Numbers(20), 4)
 
 def batches(loader, epoch, first):
     made = loader.iter_from(epoch, first)
@@ -101,6 +137,23 @@ for first, again in zip(kinds(), kinds()):
     torch.manual_seed(3)
     resumed = state(".").loader(again)
     assert batches(resumed, 2, 2) == epochs[2][2:]
+""")
+
+
+def test_each_part_of_an_epoch_draws_random_numbers_of_its_own() -> None:
+    run("""
+from synergy_job.torch.order import Order
+
+def batches(part):
+    order = Order()
+    order.part = part
+    loader = synergy_job.torch.ResumableLoader(DataLoader(Numbers(20), 4, shuffle=True), order)
+    return listed(loader.iter_from(0, 0))
+
+indices, *numbers = zip(*(zip(*batches(part)) for part in (0, 1)))
+assert indices[0] == indices[1]
+assert all(one != other for one, other in numbers)
+assert batches(1) == batches(1)
 """)
 
 

@@ -52,6 +52,7 @@ def test_files_and_lists_and_standard_input_are_read_together() -> None:
     [
         (("-",), "a: [", "error: is not YAML: "),
         (("/gone",), "", "error: FILE: cannot read /gone: No such file or directory; give the path of a file"),
+        (("/gone\n",), "", r"error: FILE: cannot read /gone\n: No such file or directory"),
         (("-",), "a: 1", "error: an object without kind or metadata.name; give Kubernetes manifests"),
         (("-", "--gpu-type", "=A"), "", "error: --gpu-type: '=A' names no GPU type; write TYPE or FLAVOR=TYPE"),
         (("-", "--gpu-type", "a="), "", "error: --gpu-type: 'a=' names no GPU type; write TYPE or FLAVOR=TYPE"),
@@ -70,3 +71,11 @@ def test_a_list_without_a_list_of_items_is_refused() -> None:
     result = migrate("-", text="kind: List\nitems: 5\n")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "items: must be a list" in result.stderr
+
+
+def test_no_text_of_the_input_ends_a_comment() -> None:
+    *others, job = yaml.safe_load_all((EXAMPLES / "volcano.yaml").read_text())
+    job["spec"]["tasks"][0]["name"] = "x\r---\rkind: Forged"
+    result = migrate("-", "--gpu-type", "T4", text=yaml.safe_dump_all([*others, job]))
+    assert {one["kind"] for one in yaml.safe_load_all(result.stdout) if one} == {"Tenant", "TrainingJob"}
+    assert r"task x\r---\rkind: Forged has no GPU" in result.stdout

@@ -1,5 +1,6 @@
 """Pairs through the allocation matrix (`colocation: gavel`)."""
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,12 +12,13 @@ import pytest
 
 from support.planner.snapshots import GIB
 from synergy_core.cache import Memory
-from synergy_core.colocation.combinations import Combinations, KnownPairs
+from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Grouping
+from synergy_core.colocation.kinds.known_pairs import KnownPairs
 from synergy_core.colocation.predictors.pair_table import PairTable
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.snapshot import FieldError, Job, Node, Profile, Shared, Snapshot
+from synergy_core.model.snapshot import Allocation, FieldError, Job, Node, NodeShare, Profile, Shared, Snapshot
 from synergy_core.model.usage import Usage
 from synergy_core.plan import plan
 from synergy_core.policies.allocation.budget import Budget
@@ -207,6 +209,55 @@ def test_rows_are_those_of_each_pair_worked_out_by_itself() -> None:
             if group is not None and helps:
                 assert found[one, other][0].tolist() == [0.0, 0.0]  # no two fit into a K80's memory
                 assert found[one, other][1] == pytest.approx(np.array(group.each) * alone[[one, other], 1])
+
+
+def _rows_of(jobs: Sequence[Job]) -> set[int]:
+    """The indices of the jobs that have pairs."""
+    config = replace(CONFIG, predictors=_table(mm=(0.9, 0.9)))
+    snapshot, memory = (
+        Snapshot(nodes=(_node(gpus=8, cpu_millis=64_000, memory_bytes=512 * GIB),), jobs=tuple(jobs)),
+        Memory(),
+    )
+    memory.begin(snapshot.nodes, 0.05)
+    combinations = Combinations(Grouping(snapshot, memory.pools, config), memory.pairs)
+    pairs, _ = combinations.rows(jobs, ("V100",), np.full((len(jobs), 1), 10.0), np.array([8.0]))
+    return set(pairs.ravel().tolist())
+
+
+def test_pairs_of_thousands_of_jobs_take_bounded_memory() -> None:
+    """Of one tenant's 4,000 jobs there are 8 million pairs. All of them take 0.9 GB here, before anything is solved."""
+    first = _job("first", "m")
+    jobs = [replace(first, name=f"j{index}") for index in range(4000)]
+    tracemalloc.start()
+    considered = _rows_of(jobs)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(considered) == 1500
+    assert peak < 400 << 20
+
+
+def test_of_too_many_jobs_those_that_share_or_run_are_considered_then_each_tenants_oldest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    share = NodeShare(node="n1", gpus=1, cpu_millis=1000, memory_bytes=GIB)
+
+    def runs(name: str, *partners: str) -> Job:
+        held = Allocation(job=name, gpu_type="V100", workers=(share,), steps_per_s=1.0, shares_gpu_with=partners)
+        return _job(name, "m", arrival_s=50.0, running=held)
+
+    flood = [_job(f"flood-{index}", "m", arrival_s=float(index)) for index in range(6)]
+    others = [_job(name, "m", tenant="u", arrival_s=90.0 + number) for number, name in enumerate("pq")]
+    silent = _job("silent", "m", usage={})
+    jobs = [silent, *flood, *others, runs("alone"), runs("x", "y"), runs("y", "x")]
+    assert _considered(monkeypatch, jobs, 11) == {job.name for job in jobs} - {"silent"}
+    assert _considered(monkeypatch, jobs, 7) == {"x", "y", "alone", "flood-0", "p", "flood-1", "q"}
+    assert _considered(monkeypatch, jobs, 3) == {"x", "y", "alone"}
+    assert _considered(monkeypatch, jobs, 2) == {"x", "y"}
+
+
+def _considered(monkeypatch: pytest.MonkeyPatch, jobs: Sequence[Job], most: int) -> set[str]:
+    monkeypatch.setattr("synergy_core.colocation.combinations._MOST_CONSIDERED", most)
+    return {jobs[index].name for index in _rows_of(jobs)}
 
 
 def test_without_time_the_last_pairs_serve() -> None:

@@ -103,6 +103,16 @@ def test_younger_jobs_ahead_do_not_make_an_older_one_ask_again_and_again() -> No
     assert [name for name, why in reasons(result).items() if why == "NodesPromised"] == ["young0", "old"]
 
 
+def test_a_job_that_may_ask_for_another_group_has_no_part_in_this_ones_promise() -> None:
+    jobs = [job("young", 1, arrival_s=0.0, waiting_s=1.0), job("old", 4, arrival_s=9.0, waiting_s=99.0)]
+    none = group("none", 1, most=0)
+    assert asked(jobs, [none, group(waiting_s=60.0, most=9)], nodes=[])[1] == (Growth("cloud", 1, ("old",)),)
+    promised = group(waiting_s=60.0, most=9, promises=(Promise(name="p", nodes=1, at=NOW),))
+    result, growth = asked(jobs, [none, promised], nodes=[])
+    assert growth == ()
+    assert [name for name, why in reasons(result).items() if why == "NodesPromised"] == ["old"]
+
+
 def test_types_and_nodes_that_a_job_names_bind_new_nodes_too() -> None:
     assert asked([job("a", 4, gpu_types=("A100",))], [group()])[1] == ()
     assert asked([job("a", 4, nodes=("n",))], [group()])[1] == ()

@@ -3,11 +3,15 @@
 import asyncio
 import io
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from support.dashboard.server import AskedClient, World, dashboard
+import pytest
+
+from support.dashboard.server import AskedClient, MemoryHistory, World, dashboard
 from support.extender.cluster import NOW, job_object, node_object
+from synergy_dashboard.api.past import amounts
 from synergy_dashboard.facts import JobFact
 from synergy_kube import ApiError
 from synergy_kube.resources import GPU_POOLS, NODES, THROUGHPUT_PROFILES, TRAINING_JOBS
@@ -87,6 +91,47 @@ async def test_the_export_is_what_the_simulator_reads(tmp_path: Path) -> None:
     left_out = (tmp_path / "notes.txt").read_text()
     assert "team/bare: is left out" in left_out
     assert "team/lost: is left out: it was deleted" in left_out
+
+
+class _Counted(JobFact):
+    """Counts how many of its kind are in memory."""
+
+    alive = most = 0
+
+    def __init__(self, **known: Any) -> None:
+        super().__init__(**known)
+        _Counted.alive += 1
+        _Counted.most = max(_Counted.most, _Counted.alive)
+
+    def __del__(self) -> None:
+        _Counted.alive -= 1
+
+
+async def test_of_jobs_that_are_gone_few_are_in_memory_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with dashboard(cluster()) as world:
+        # names go against uids, and several came at once, also at the end of a page
+        gone = [
+            fact(f"gone-{at % 40}", 900 - at // 3, uid=f"uid-{at:03}", fingerprint=("f" if at % 7 else "d") * 16)
+            for at in range(100)
+        ]
+        world.history.all_jobs = gone
+        await download(world, tmp_path / "whole")
+
+        def made(*asked: Any) -> list[JobFact]:
+            return [_Counted(**asdict(one)) for one in MemoryHistory(gone).jobs(*asked)]
+
+        monkeypatch.setattr(world.history, "jobs", made)
+        monkeypatch.setattr(amounts, "MOST_JOBS", 4)
+        await download(world, tmp_path / "paged")
+    assert 0 < _Counted.most < 20
+    whole, paged = ({file.name: file.read_text() for file in _files(tmp_path / name)} for name in ("whole", "paged"))
+    assert paged == whole
+    jobs = read_trace(tmp_path / "paged" / "trace.csv")
+    places = [(job.arrival_s, job.name.partition("#")[0]) for job in jobs]
+    assert places == sorted(places)
+    assert sum(name.startswith("team/gone-") for _, name in places) == sum(place % 7 > 0 for place in range(100))
 
 
 async def test_the_export_has_only_visible_jobs_of_the_time(tmp_path: Path) -> None:

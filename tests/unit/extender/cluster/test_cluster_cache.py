@@ -1,7 +1,7 @@
 """What the cache makes of events and answers that come in an order of their own."""
 
 from support.api_server.watch_server import WatchServer, following
-from support.extender.cluster import job_object, key
+from support.extender.cluster import job_object, key, node_object
 from support.waiting import eventually
 
 JOBS = "/apis/kube-synergy.dev/v1alpha1/namespaces/team/trainingjobs"
@@ -69,3 +69,38 @@ async def test_a_job_of_another_controller_is_in_no_plan() -> None:
     other = job_object("theirs", spec={"managedBy": "kube-synergy.dev/clusters"})
     async with following(WatchServer(other, job_object("ours"))) as (_, cache):
         assert cache.jobs.keys() == {key("ours")}
+
+
+async def test_a_node_is_the_same_object_until_more_than_its_version_changes() -> None:
+    """Else the heartbeat of any node makes all that is known of jobs and nodes be worked out anew."""
+    server = WatchServer()
+    server.nodes = [node_with(version="5"), node_with("n2", version="6")]
+    async with following(server) as (_, cache):
+        first = cache.state().nodes
+
+        async def seen(version: str) -> None:
+            await server.node_events.put({"type": "MODIFIED", "object": node_with("n2", version=version)})
+
+            async def watched() -> bool:
+                return cache.objects("nodes")[-1]["metadata"]["resourceVersion"] == version
+
+            await eventually(watched, seconds=10, what="the event", every=0.02)
+
+        await server.node_events.put({"type": "MODIFIED", "object": node_with(version="12")})
+        await seen("13")
+        beating = cache.state().nodes
+        assert [beating[name] is first[name] for name in ("n1", "n2")] == [True, True]
+        await server.node_events.put({"type": "MODIFIED", "object": node_with(version="14", zone="b")})
+        await seen("15")
+        moved = cache.state().nodes
+        assert moved["n1"]["metadata"]["labels"]["zone"] == "b"
+        assert moved["n2"] is first["n2"]
+        await server.node_events.put({"type": "DELETED", "object": node_with(version="16")})
+        await seen("17")
+        assert cache.state().nodes.keys() == {"n2"}
+
+
+def node_with(name: str = "n1", *, version: str, zone: str = "a") -> dict[str, object]:
+    item = node_object(name)
+    labels = {**item["metadata"]["labels"], "zone": zone}
+    return {**item, "metadata": {**item["metadata"], "labels": labels, "resourceVersion": version}}

@@ -28,7 +28,7 @@ def _after(view: JobView, speed: float, *, times: int = 1, run: int = 1, **held:
     for _ in range(times):
         place = allocation(share("n1"), run=1, **held)
         now = _with(view, allocation=place)
-        progress = progress_after(now, Reported(run, Report(step=1, steps_per_second=speed)), NOW)
+        progress = progress_after(now, Reported("uid-j", run, Report(step=1, steps_per_second=speed)), NOW)
         view = _with(now, progress=progress.to_wire())
     return view
 

@@ -57,7 +57,7 @@ def reported(view: JobView, others: Iterable[JobView], *, speed: float, seconds:
     for index in range(round(seconds / every) + 1):
         at = index * every
         report = Report(step=begun + round(speed * at), steps_per_second=speed, gpu_uuids=["GPU-1"])
-        progress = progress_after(view, Reported(held.run, report), start + at, known)
+        progress = progress_after(view, Reported("uid-j", held.run, report), start + at, known)
         status = {**view.status.to_wire(), "progress": progress.to_wire()}
         read = read_job({**job_object(view.key.name), "spec": view.spec.to_wire(), "status": status})
         view = replace(read, profiles=view.profiles)

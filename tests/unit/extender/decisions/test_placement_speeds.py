@@ -33,7 +33,7 @@ def _reported(
     held = allocation(*(share(name) for name in nodes), run=run, stepsPerSecond=expected)
     for _ in range(times):
         now = read_job({**job_object("j", gpus=len(nodes)), "status": {**_status(view), "allocation": held}})
-        progress = progress_after(now, Reported(run, Report(step=1, steps_per_second=speed, **said)), NOW)
+        progress = progress_after(now, Reported("uid-j", run, Report(step=1, steps_per_second=speed, **said)), NOW)
         over = {"service": {"run": run, "endedRun": run}, "progress": progress.to_wire()}
         view = read_job({**job_object("j"), "status": {**_status(now), **over}})
     return view
@@ -93,7 +93,7 @@ def test_a_report_of_another_run_or_without_speed_measures_nothing() -> None:
     assert view.status.progress is not None
     assert view.status.progress.placements == []
     other = job("j", status={"allocation": allocation(share("n1"), run=2)})
-    late = progress_after(other, Reported(1, Report(step=1, steps_per_second=3)), NOW)
+    late = progress_after(other, Reported("uid-j", 1, Report(step=1, steps_per_second=3)), NOW)
     assert late.placements == []
 
 
@@ -225,7 +225,7 @@ def test_speeds_of_levels_are_measured_and_the_planner_hears_of_them() -> None:
         held = allocation(*(share(name) for name in nodes), run=run, stepsPerSecond=10.0)
         for _ in range(ENOUGH):
             now = read_job({**job_object("j", gpus=2), "status": {**_status(view), "allocation": held}})
-            reported = Reported(run, Report(step=1, steps_per_second=speed))
+            reported = Reported("uid-j", run, Report(step=1, steps_per_second=speed))
             progress = progress_after(now, reported, NOW, domains=EAST_WEST)
             over = {"service": {"run": run, "endedRun": run}, "progress": progress.to_wire()}
             view = read_job({**job_object("j", gpus=2), "status": {**_status(now), **over}})

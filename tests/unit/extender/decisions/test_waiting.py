@@ -25,6 +25,7 @@ from support.extender.deciding import (
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time
 from synergy_core.model.answer import Estimate, Late, Plan
+from synergy_extender.cluster.views import JobView
 from synergy_extender.decisions.changes import ChangeKind
 from synergy_extender.decisions.decide import Decision
 from synergy_extender.writing.writer import body_of
@@ -73,6 +74,25 @@ def test_each_waiting_job_hears_its_place_in_line_and_why() -> None:
     assert format_time(AT_PLAN.now + 30) in messages["retries"]
     assert "failure 1 of 3" in messages["retries"]
     assert "cpu_millis_min" in messages["bad"]
+
+
+@pytest.mark.parametrize(
+    "ahead",
+    [
+        job("stays", status={"phase": "Running", "allocation": allocation(share("n1", 2)), "service": {"run": 1}}),
+        job("ended", status={"phase": "Succeeded"}),
+    ],
+)
+def test_a_run_that_stays_and_a_job_that_has_ended_are_ahead_of_nobody(ahead: JobView) -> None:
+    state = cluster(NODES, [ahead, job("a")])
+    made = plan(waiting=(ahead.key.name, "a"))
+    assert queue(decided(state, MID_ROUND, made, "fill"))["a"] == (1, "NoFreeGPU")
+
+
+def test_a_run_that_leaves_for_the_next_round_keeps_its_place_in_the_queue() -> None:
+    leaves = job("leaves", status={"phase": "Running", "allocation": allocation(share("n1", 2)), "service": {"run": 1}})
+    decision = decided(cluster(NODES, [leaves, job("a")]), AT_PLAN, plan(waiting=("leaves", "a")))
+    assert queue(decision) == {"leaves": None, "a": (2, "NoFreeGPU")}
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ class World:
         self.moments.append(time.monotonic())
         return self.changes
 
-    def report(self, name: str, step: int, run: int = 1) -> None:
-        self.budget.offer(key(name), Reported(run, Report(step=step)))
+    def report(self, name: str, step: int, run: int = 1, uid: str = "") -> None:
+        self.budget.offer(key(name), Reported(uid or f"uid-{name}", run, Report(step=step)))
 
     async def until(self, count: int) -> None:
         async def there() -> bool:
@@ -68,11 +68,25 @@ async def test_a_run_that_reports_for_the_first_time_and_a_job_that_is_looked_at
     world.written.clear()
     for name in ("a", "b", "c"):
         world.report(name, 2)
-    assert world.budget.newest(key("c")) is not None
+    assert world.budget.newest(key("c"), "uid-c") is not None
     world.report("new", 1)
     await world.until(4)
     assert [job.name for job, _ in world.written] == ["new", "c", "a", "b"]
-    assert world.budget.newest(key("nobody")) is None
+    assert world.budget.newest(key("nobody"), "uid-nobody") is None
+
+
+async def test_a_job_that_took_the_name_of_another_comes_first_and_has_none_of_its_reports() -> None:
+    world = World(1000.0)
+    for name in ("a", "b"):
+        world.report(name, 1)
+    await world.until(2)
+    world.written.clear()
+    world.report("a", 2)
+    world.report("b", 1, uid="uid-later")
+    await world.until(2)
+    assert [job.name for job, _ in world.written] == ["b", "a"]
+    assert world.budget.newest(key("b"), "uid-later") is not None
+    assert world.budget.newest(key("b"), "uid-b") is None
 
 
 async def test_a_report_that_changes_nothing_costs_no_turn() -> None:
@@ -88,14 +102,14 @@ async def test_what_is_written_at_once_takes_the_place_of_what_waits_and_gone_jo
     world = World(1000.0)
     world.report("a", 1)
     world.report("b", 1)
-    world.budget.take(key("a"), Reported(1, Report(step=9, done=True)))
+    world.budget.take(key("a"), Reported("uid-a", 1, Report(step=9, done=True)))
     assert len(world.budget) == 1
-    newest = world.budget.newest(key("a"))
+    newest = world.budget.newest(key("a"), "uid-a")
     assert newest is not None
     assert newest.reported.report.step == 9
     world.budget.keep({key("a")})
     assert len(world.budget) == 0
-    assert world.budget.newest(key("b")) is None
+    assert world.budget.newest(key("b"), "uid-b") is None
 
 
 @pytest.mark.parametrize("per_second", [0.5, 3.0])

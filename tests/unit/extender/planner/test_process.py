@@ -1,13 +1,26 @@
 """The planner's process moves its jobs on in place, and plans as if each snapshot were its first."""
 
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.extender.cluster import NOW, allocation, cluster, job, node_object, share
 from support.extender.happenings import EVENTS, Event, World
 from synergy_api.timestamps import format_time
+from synergy_core.colocation.kinds.pairs_on_type import PairsOnType
+from synergy_core.colocation.predictors.generic import EFFECTS, SUMS
+from synergy_core.colocation.predictors.model_format import SharingModel
+from synergy_core.colocation.predictors.references import References
+from synergy_core.model import snapshot as core
+from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.config import Mode, PlanConfig
+from synergy_core.model.measurement import SharedMeasurement
+from synergy_core.model.usage import Usage
 from synergy_core.plan import plan
 from synergy_extender.planner.process import Planner
 from synergy_extender.planner.question import Answer, Asked, planned_of, question_after
@@ -75,3 +88,60 @@ def test_jobs_that_move_on_in_place_are_as_jobs_that_are_made_anew() -> None:
     move_on(jobs, clocks, NOW + 50)
     assert jobs == anew
     assert [one.waiting_s - earlier for one, earlier in zip(jobs, waited, strict=True)] == [50, 50, 0]
+
+
+NAMED = Usage(compute=0.3, bandwidth=0.1, model="A")
+MODEL = SharingModel(gpu_type="V100", mps=True, measurements=3, sums=SUMS, effects=EFFECTS)
+BY_REFERENCES = replace(MODEL, references=References.measured([SharedMeasurement((NAMED, NAMED), (0.9, 0.9))]))
+
+
+def _who_share(measured: Mapping[str, float]) -> core.Snapshot:
+    """Three jobs and a GPU. `measured` is what some of them kept beside a reference."""
+    jobs = tuple(
+        core.Job(
+            name=name, gpus=1, tenant="t", sharing=True, steps_total=1000, measured={"V100": 5.0},
+            usage={"V100": replace(NAMED, model=name)},
+            beside_references=tuple(
+                core.BesideReference(gpu_type="V100", usage=NAMED, kept=kept, reference_kept=kept)
+                for kept in (measured.get(name),)
+                if kept is not None
+            ),
+        )
+        for name in ("A", "B", "C")
+    )  # fmt: skip
+    node = core.Node(
+        name="n1", gpu_type="V100", gpus=1, cpu_millis=8000, memory_bytes=1 << 34, replicas=2, gpu_memory_bytes=1 << 34
+    )
+    return core.Snapshot(nodes=(node,), jobs=jobs, now=0.0, round_s=20.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "concerned"),
+    # of 6 pairs, also of each job and one like it; by references a measurement changes those of the job alone
+    [(MODEL, 6), (BY_REFERENCES, 3)],
+    ids=["effects", "references"],
+)
+def test_what_two_jobs_keep_is_found_once_as_long_as_model_and_measurements_are_the_same(
+    model: SharingModel, concerned: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: Counter[str] = Counter()
+    kept = PairsOnType.kept
+
+    def counted(self: PairsOnType, two: Ints) -> Floats:
+        found["pairs"] += two.shape[1]
+        return kept(self, two)
+
+    monkeypatch.setattr(PairsOnType, "kept", counted)
+    config = PlanConfig(policy="max-min-fairness", mechanism="proportional", colocation="gavel")
+    planner = Planner({"V100": model})
+
+    snapshots = [_who_share(measured) for measured in ({}, {}, {"B": 0.8}, {"B": 0.8}, {"B": 0.8, "C": 0.6})]
+    counts: list[int] = []
+    before: Asked | None = None
+    for snapshot in snapshots:
+        asked, earlier = Asked(snapshot, {}), found["pairs"]
+        question = question_after(before, asked, config, 10.0)
+        assert isinstance(planner.answer(msgspec.msgpack.encode(question)), Answer)
+        counts.append(found["pairs"] - earlier)
+        before = asked
+    assert counts == [6, 0, concerned, 0, concerned]

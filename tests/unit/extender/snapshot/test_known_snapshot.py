@@ -17,6 +17,7 @@ from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.planner.question import Asked, Question, asked_after, question_after
+from synergy_extender.snapshot.known.admitted import AdmittedNodes
 from synergy_extender.snapshot.known.snapshot import KnownSnapshot
 from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot
 from synergy_extender.snapshot.times import Times, differ_in_times_only, snapshot_at, times_of, with_times
@@ -152,6 +153,27 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
         state = cluster([node_object(f"n{index}"), node_object("stays")], [])
         build_snapshot(state, mode="fill", now=NOW, round_s=20, known=known)
     assert len(known.nodes) <= 3, "those of the last two snapshots"
+
+
+def test_constraints_that_no_job_has_any_more_are_forgotten() -> None:
+    """Nodes may stay the same for weeks, while a user edits a job."""
+    known, nodes = KnownSnapshot(), [node_object("n1"), node_object("n2")]
+    others = [job(name, template={"nodeSelector": {"job": name}}) for name in "bc"]
+    first = cluster(nodes, [])
+    for index in range(200):
+        edited = job("a", template={"nodeSelector": {"edit": str(index)}})
+        state = replace(first, jobs={view.key: view for view in (edited, *others)})
+        build_snapshot(state, mode="fill", now=NOW, round_s=20, known=known)
+        assert len(known.jobs.admitted) <= 2 * len(state.jobs)
+
+
+def test_what_a_kind_of_job_found_is_kept_while_no_job_asks() -> None:
+    admitted = AdmittedNodes()
+    admitted.begin()
+    assert admitted.of("{}", ("V100",), lambda: ("n1",)) == ("n1",)
+    for _ in range(3):
+        admitted.begin()
+    assert admitted.of("{}", ("V100",), lambda: pytest.fail("found anew")) == ("n1",)
 
 
 def test_pods_of_a_run_at_rest_that_change_or_go_change_what_others_hold() -> None:

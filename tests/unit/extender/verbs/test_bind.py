@@ -77,7 +77,7 @@ def gang(*workers: PodView, gpus: int = 4, pods: tuple[PodView, ...] = ()) -> Be
     return Bench(cluster(NODES, [job("j", gpus=2 * gpus, status={"allocation": held})], [*workers, *pods]))
 
 
-FIRST = worker("j", rank=0, gpus=4, cpu="4", planned="n1")
+FIRST = worker("j", rank=0, gpus=4, cpu="4", planned="n1", made_for="uid-j")
 SECOND = worker("j", rank=1, gpus=4, cpu="4", planned="n2")
 
 
@@ -132,6 +132,7 @@ async def test_two_binds_at_once_cannot_take_the_same_room() -> None:
     ("pod", "node", "says"),
     [
         (worker("j", run=7, gpus=4, planned="n1"), "n1", Refused.FUTURE_RUN.value),
+        (worker("j", gpus=4, planned="n1", made_for="uid-earlier"), "n1", Refused.OTHER_JOB.value),
         (worker("j", gpus=4, planned="n1"), "n2", "the plan gave this pod node n1, not n2"),
         (
             worker("j", gpus=5, planned="n1"),

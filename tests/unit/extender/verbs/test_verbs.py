@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from support.extender.cluster import allocation, job, share, worker, worker_labels
+from support.api_server.watch_server import WatchServer, following
+from support.extender.cluster import allocation, job, job_object, key, share, worker, worker_labels
 from synergy_extender.cluster.views import JobView, RunMember
 from synergy_extender.verbs.place import OTHER_NODE, Refusal, Refused, place_of
+from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
 from synergy_extender.verbs.wire import ExtenderArgs, PreemptionArgs
 
@@ -92,6 +94,8 @@ def test_preemption_leaves_no_candidate() -> None:
 
 
 HELD = {"allocation": allocation(share("n1", gpus=1), share("n2", gpus=1), run=2)}
+EARLIER = RunMember(key("j"), 2, 0, "worker", "uid-earlier")
+"""A worker of an earlier job of the name."""
 
 
 def placed(view: JobView | None, *, run: int = 2, rank: int = 0, planned: str = "n2", **more: Any) -> str | Refusal:
@@ -115,6 +119,7 @@ def test_a_worker_of_the_admitted_run_has_its_planned_node() -> None:
         (job("j", status=HELD), {"member": None}, Refused.NOT_OURS),
         (job("j", status=HELD), {"name": "borrowed-labels"}, Refused.NOT_OURS),
         (None, {}, Refused.NO_JOB),
+        (job("j", status=HELD), {"member": EARLIER}, Refused.OTHER_JOB),
         (job("j"), {}, Refused.NO_PLACE),
         (job("j", status=HELD), {"run": 1}, Refused.OLD_RUN),
         (job("j", status=HELD), {"run": 3}, Refused.FUTURE_RUN),
@@ -129,6 +134,16 @@ def test_a_worker_of_the_admitted_run_has_its_planned_node() -> None:
 )
 def test_everything_else_is_refused_with_its_reason(view: JobView | None, more: dict[str, Any], why: Refused) -> None:
     assert placed(view, **more) == Refusal(why)
+
+
+async def test_a_pod_is_placed_though_the_watch_still_shows_the_job_that_had_the_name_before() -> None:
+    server = WatchServer(job_object("j", uid="uid-earlier", status=HELD))
+    new = job_object("j", status=HELD, resourceVersion="20")
+    server.now["/apis/kube-synergy.dev/v1alpha1/namespaces/team/trainingjobs/j"] = new
+    async with following(server) as (client, cache):
+        pod = worker("j", run=2, planned="n2", made_for="uid-j")
+        place, job_of = await ClusterPlacements(client, cache).place_now(pod)
+    assert (place, job_of and job_of.uid) == ("n2", "uid-j")
 
 
 def test_a_profile_pod_of_any_name_is_placed_where_its_series_was_granted() -> None:

@@ -1,12 +1,13 @@
 """The framework-free half of the integrations."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import synergy_job
 from synergy_job.checkpoints.saved import Saved
-from synergy_job.integrations.steps import Steps, finite
+from synergy_job.integrations.steps import Steps, check_processes, finite
 from synergy_job.loop.script import abandon
 
 
@@ -40,6 +41,14 @@ def test_pauses_need_a_loop_and_are_closed_with_it() -> None:
 
 def test_abandon_outside_the_loop_does_nothing() -> None:
     abandon("never begun")
+
+
+def test_a_framework_has_to_see_all_processes_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_processes(1, "outside a gang")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    check_processes(2, "all are there")
+    with pytest.raises(ValueError, match="the job has 2 processes, but the framework trains with 1: give it both"):
+        check_processes(1, "give it both")
 
 
 def test_only_known_values_are_reported() -> None:
@@ -100,3 +109,53 @@ def test_a_checkpoint_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> 
     (tmp_path / "a").unlink()
     with pytest.raises(synergy_job.CheckpointError, match=r"/a is gone: restore it, or delete .*synergy_job.pkl"):
         saved.newest()
+
+
+@pytest.fixture
+def as_run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """From now on this process is a worker of that run."""
+
+    def become(run: int, job: str = "uid-1") -> None:
+        for name, value in {"JOB": "j", "NAMESPACE": "team", "JOB_UID": job, "RUN": str(run)}.items():
+            monkeypatch.setenv(f"SYNERGY_{name}", value)
+
+    return become
+
+
+def test_no_two_runs_write_to_one_name(tmp_path: Path, as_run: Callable[..., None]) -> None:
+    names = []
+    for run, job in ((1, "uid-1"), (2, "uid-1"), (1, "uid-2")):
+        as_run(run, job)
+        names += [Saved(tmp_path).begin(20), Saved(tmp_path).begin(20, ".ckpt")]
+    assert len({*names}) == 6
+
+
+@pytest.mark.parametrize(("run", "job"), [(2, "uid-1"), (1, "uid-2")])
+def test_a_save_begins_only_where_no_newer_run_has_the_folder(
+    tmp_path: Path, as_run: Callable[..., None], run: int, job: str
+) -> None:
+    as_run(1)
+    Saved(tmp_path).begin(1)
+    as_run(run, job)
+    Saved(tmp_path).begin(1)
+    as_run(1)
+    with pytest.raises(synergy_job.FencedError, match="belongs to a newer run"):
+        Saved(tmp_path).begin(2)
+
+
+def test_what_was_begun_and_not_recorded_is_removed_but_for_that_of_newer_runs(
+    tmp_path: Path, as_run: Callable[..., None]
+) -> None:
+    saved, left = Saved(tmp_path), {}
+    for run in (1, 2, 3):
+        as_run(run)
+        left[run] = [saved.begin(5, ".ckpt"), saved.begin(6)]
+    (tmp_path / ".synergy_job.pkl.versions" / "run-000001.00000003").unlink()
+    as_run(2)
+    for name in (*left[1], *left[2], *left[3], "step-9.ckpt"):
+        (tmp_path / name).write_text("w")
+    recorded = [saved.begin(step, ".ckpt") for step in (7, 8)]
+    for step, name in zip((7, 8), recorded, strict=True):
+        (tmp_path / name).write_text("w")
+        saved.record(step, name)
+    assert {path.name for path in tmp_path.glob("step-*")} == {*left[3], *recorded, "step-9.ckpt"}

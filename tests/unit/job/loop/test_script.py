@@ -28,7 +28,8 @@ def test_the_reason_is_one_short_line_and_never_empty() -> None:
     with listening(Script(reasons.append)):
         synergy_job.finish("a\nb  " + "c" * 300)
         synergy_job.finish("  ")
-    assert reasons == ["a b " + "c" * 196, "the script called finish()"]
+        synergy_job.finish("caf\udce9 is full")
+    assert reasons == ["a b " + "c" * 196, "the script called finish()", r"caf\udce9 is full"]
 
 
 def test_pause_and_report_outside_the_loop_do_nothing() -> None:

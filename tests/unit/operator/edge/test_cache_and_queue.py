@@ -72,10 +72,10 @@ def test_objects_are_found_by_their_job(steps: list[tuple[str, str, bool]]) -> N
     cache: OwnedCache[Thing] = OwnedCache()
     there: dict[str, str] = {}
     for version, (name, job, keep) in enumerate(steps):
-        if keep and name not in there:
+        if keep:
             cache.keep(Thing(name, str(version), str(version), job))
             there[name] = job
-        elif not keep:
+        else:
             cache.drop(("team", name))
             there.pop(name, None)
     for job in ("j", "k"):

@@ -83,22 +83,27 @@ async def test_other_work_comes_first() -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_beside_other_work_only_some_are_posted_per_second() -> None:
+@pytest.mark.parametrize(
+    ("idle", "count", "least_s"),
+    [(asyncio.Event(), 8, 7 / 20.0), (at_once(), 40, 19 / 40.0)],
+    ids=["20 a second beside other work", "20 at once without, and then 40 a second"],
+)
+async def test_only_some_are_posted_per_second(idle: asyncio.Event, count: int, least_s: float) -> None:
     posted: list[float] = []
-    queue = EventQueue(asyncio.Event(), patience_s=0.05, per_second=20.0)
+    queue = EventQueue(idle, patience_s=0.05, per_second=20.0, per_second_at_rest=40.0)
 
     async def post() -> None:
         posted.append(asyncio.get_running_loop().time())
 
-    for index in range(8):
+    for index in range(count):
         queue.add(f"subject-{index}", post)
     task = asyncio.create_task(queue.run())
 
     async def all_there() -> bool:
-        return len(posted) == 8
+        return len(posted) == count
 
     await eventually(all_there, seconds=30, what="all events", every=0.02)
-    assert posted[-1] - posted[0] >= 7 / 20.0 - 0.001
+    assert posted[-1] - posted[0] >= least_s - 0.001
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

@@ -1,6 +1,8 @@
 """The cache of TrainingJobs: kept as JSON, parsed when they are looked at, listed by fingerprint."""
 
 import random
+import tracemalloc
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from synergy_api.resources.training_job import FINISHED
 from synergy_operator.edge.caches.jobs import JobCache, turns
 from synergy_operator.edge.trimming import VIEW
 from synergy_operator.job.reconcile import reconcile
-from synergy_operator.views.job import MOST_OBJECT_BYTES, read_job
+from synergy_operator.views.job import MOST_OBJECT_BYTES, MOST_TEMPLATE_BYTES, JobView, read_job
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.stored_job import StoredJob, store_job
 
@@ -238,3 +240,71 @@ def test_starts_do_not_wait_behind_thousands_of_new_jobs() -> None:
 def test_an_allocation_that_is_none_holds_no_place(odd: object) -> None:
     stored = store_job({**_item(), "status": {"phase": "Queued", "allocation": odd, "profile": odd}})
     assert (stored.placed, stored.fingerprint) == (False, "")
+
+
+def _template(junk: object, **pod: object) -> Json:
+    container = {"name": "main", "image": "i", "command": ["c"], "resources": {"limits": {"cpu": 1}}}
+    return {"spec": {"containers": [container], "junk": junk, **pod}}
+
+
+def test_jobs_with_templates_above_the_limit_cost_little_memory() -> None:
+    """As Python's objects each of these templates takes more than 6 MB."""
+    cache = JobCache()
+    junk: list[Json] = [{} for _ in range(MOST_TEMPLATE_BYTES // 3 + 1)]
+    items = [_item(name=f"j{i}", uid=f"u{i}", spec={"template": _template(junk)}) for i in range(10)]
+    tracemalloc.start()
+    for item in items:
+        cache.keep(cache.trim(item)[VIEW])
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(cache) == 10
+    assert kept_bytes < 500_000
+
+
+def test_of_a_template_above_the_limit_an_outline_and_the_size_are_kept() -> None:
+    item = _item(spec={"template": _template("x" * MOST_TEMPLATE_BYTES, terminationGracePeriodSeconds=5)})
+    view = store_job(item).view()
+    assert view == read_job(item)
+    assert view.template_too_large
+    assert view.spec is not None
+    container = {"name": "main", "image": "i", "resources": {"limits": {"cpu": 1}}}
+    outline = {"terminationGracePeriodSeconds": 5, "containers": [container], "initContainers": []}
+    assert view.spec.template == {"spec": outline}
+    larger = _item(spec={"template": _template("x" * (MOST_TEMPLATE_BYTES + 1), terminationGracePeriodSeconds=5)})
+    assert not store_job(larger).decides_as(store_job(item)), "its condition tells the size"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        {"spec": "x" * MOST_TEMPLATE_BYTES},
+        _template("", containers="x" * MOST_TEMPLATE_BYTES),
+        _template("", containers=["x" * MOST_TEMPLATE_BYTES]),
+        _template("", affinity={"x": "x" * MOST_TEMPLATE_BYTES}),
+    ],
+    ids=["no spec", "no containers", "no container", "a large outline"],
+)
+def test_an_outline_has_a_container_and_is_small_whatever_the_template_is(template: Json) -> None:
+    kept = store_job(_item(spec={"template": template}))
+    spec = kept.view().spec
+    assert spec is not None
+    assert spec.template["spec"]["containers"] == [{}]
+    assert len(kept.body) < 10_000
+
+
+def test_views_of_large_jobs_are_kept_as_long_as_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: Counter[str] = Counter()
+    view = StoredJob.view
+
+    def count(stored: StoredJob) -> JobView:
+        parsed[stored.name] += 1
+        return view(stored)
+
+    monkeypatch.setattr(StoredJob, "view", count)
+    cache = JobCache()
+    for number in range(20):
+        cache.take(_item(name=f"j{number}", uid=f"u{number}", spec={"template": _template("x" * 200_000)}))
+    for number in range(19, -1, -1):
+        cache.get(("team", f"j{number}"))
+    again = {name for name, times in parsed.items() if times == 2}
+    assert again == {f"j{number}" for number in range(10)}, "ten of them are within the limit"

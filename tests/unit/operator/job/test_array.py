@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.operator.before import jobs_before
 from support.operator.objects import Json, job_manifest, node
 from support.operator.world import SETTINGS
 from support.planner.reasons import check_status
@@ -15,9 +16,9 @@ from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_api.timestamps import format_time
 from synergy_operator.actions import ApplyStatus, ChangeMember, CreateMember, DeleteTrainingJob, PostEvent
 from synergy_operator.job.array import AT_ONCE, REFUSED_SECONDS
-from synergy_operator.job.dependencies import reachable
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.pods.gang import identity
+from synergy_operator.pods.members import member_of
 from synergy_operator.profile.fingerprint import fingerprint
 from synergy_operator.views.cluster import read_cluster
 from synergy_operator.views.job import JobView, read_job
@@ -53,9 +54,10 @@ class Sweep:
     def step(self) -> int:
         """One reconcile, carried out. Returns how many actions there were."""
         view = read_job(self.job)
-        members = tuple(read_job(one) for _, one in sorted(self.members.items()))
+        found = (member_of(read_job(one)) for _, one in sorted(self.members.items()))
+        members = tuple(one for one in found if one is not None)
         observed = Observed(view, CLUSTER, SETTINGS, refusals=self.refusals, members=members,
-                            named_jobs=reachable(view, self._get))  # fmt: skip
+                            **jobs_before(view, self._get))  # fmt: skip
         actions = reconcile(observed, self.now)
         self.requeue_after = actions.requeue_after
         for action in actions.todo:

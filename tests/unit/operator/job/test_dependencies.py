@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.operator.before import jobs_before
 from support.operator.objects import job_manifest
 from support.operator.world import World
 from synergy_operator.edge.caches.dependents import Dependents
-from synergy_operator.job.dependencies import Dependencies, dependencies, reachable
+from synergy_operator.job.dependencies import Dependencies, dependencies
 from synergy_operator.views.job import JobView, read_job
 
 PREPARE = [{"job": "prepare"}]
@@ -110,9 +111,11 @@ def test_of_a_long_cycle_the_message_shows_its_beginning_and_its_end() -> None:
 def test_the_search_for_a_cycle_remembers_each_job_once_and_not_each_way_to_it() -> None:
     jobs = {f"j{i}": view(f"j{i}", [f"j{other}" for other in range(max(0, i - 32), i)]) for i in range(200)}
     last = jobs["j199"]
-    others = reachable(last, jobs.get)
+    index = Dependents()
+    for job in jobs.values():
+        index.update(job.key, job)
     tracemalloc.start()
-    assert dependencies(last, others).waits is not None
+    assert index.cycle(last) == ()
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most_bytes < 200_000
@@ -147,9 +150,11 @@ def test_the_index_finds_each_job_of_which_something_else_is_to_be_told(
             jobs[name] = view(name, *made)
         found = index.update(("team", name), jobs.get(name))
         after = _all(jobs)
+        assert all(index.cycle(job) == jobs_before(job, jobs.get)["cycle"] for job in jobs.values())
         changed = {("team", one) for one in after if one != name and before[one] != after[one]}
         assert changed <= found
 
 
 def _all(jobs: dict[str, JobView]) -> dict[str, Dependencies]:
-    return {name: dependencies(job, reachable(job, jobs.get)) for name, job in jobs.items()}
+    seen = {name: jobs_before(job, jobs.get) for name, job in jobs.items()}
+    return {name: dependencies(job, seen[name]["named_phases"], seen[name]["cycle"]) for name, job in jobs.items()}

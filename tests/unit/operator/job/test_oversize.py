@@ -2,6 +2,7 @@
 
 from support.operator.world import World
 from synergy_operator.actions import ApplyStatus, DeletePod, PostEvent
+from synergy_operator.views.job import MOST_TEMPLATE_BYTES
 
 
 def test_the_pods_of_a_job_whose_status_finds_no_room_go_without_a_write() -> None:
@@ -29,3 +30,14 @@ def test_a_job_that_is_too_large_by_its_template_is_told_so() -> None:
     world.job["spec"]["template"]["spec"]["containers"][0]["args"] = ["x" * 1_400_000]
     (told,) = [action.status for action in world.step().todo if isinstance(action, ApplyStatus)]
     assert [one.reason for one in told.conditions or () if one.type == "Valid"] == ["SpecTooLarge"]
+
+
+def test_a_run_goes_on_when_its_template_becomes_too_large() -> None:
+    world = World(profile={"mode": "Skip"})
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.settle()
+    world.edit(lambda spec: spec["template"]["spec"].update(junk=["x" * MOST_TEMPLATE_BYTES]))
+    assert {type(action) for action in world.step().todo} <= {ApplyStatus, PostEvent}
+    assert (world.status.phase, world.reason("Valid")) == ("Running", "SpecTooLarge")

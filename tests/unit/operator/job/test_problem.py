@@ -139,6 +139,13 @@ def test_what_the_plan_overrides_is_warned_of_and_the_job_is_planned(case: str) 
     assert problem(world) == ""
 
 
+def test_the_hash_of_a_submitted_script_is_used_and_not_warned_of() -> None:
+    template = {"metadata": {"annotations": {"kube-synergy.dev/script": "c0ffee"}}, "spec": {"containers": [CONTAINER]}}
+    world = World(template=template)
+    world.settle()
+    assert world.reason("Valid") == "Accepted"
+
+
 def _by_tenants(*names: str, policy: PolicyName = "hierarchical") -> SchedulingPolicySpec:
     return SchedulingPolicySpec(policy=policy, tenants=[TenantShare(name=name) for name in names])
 

@@ -10,9 +10,9 @@ from support.operator.objects import job_manifest, node
 from support.operator.world import World
 from synergy_api.reasons import Reason
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
-from synergy_operator.job.validity.validation import MOST_TEMPLATE_BYTES, validation_error
+from synergy_operator.job.validity.validation import validation_error
 from synergy_operator.views.cluster import ClusterView, read_cluster
-from synergy_operator.views.job import read_job
+from synergy_operator.views.job import MOST_TEMPLATE_BYTES, read_job
 
 CONTAINER: dict[str, Any] = {"name": "train", "image": "i", "command": ["c"]}
 NODES = [node("n1", gpus=4, cpu=8, gib=32), node("n2", gpus=4, cpu=8, gib=32), node("t1", kind="T4", gpus=2, cpu=4)]

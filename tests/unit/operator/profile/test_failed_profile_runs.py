@@ -3,7 +3,18 @@
 import pytest
 
 from support.operator.objects import node
-from support.operator.profile_world import AUTO, SIDE, TRAIN, asking, failed, give_place, granted, knee, run_point
+from support.operator.profile_world import (
+    AUTO,
+    SIDE,
+    TRAIN,
+    asking,
+    failed,
+    give_place,
+    granted,
+    knee,
+    measured,
+    run_point,
+)
 from support.operator.world import World
 from synergy_api.timestamps import format_time
 from synergy_operator.views.refusals import Refusals
@@ -22,6 +33,9 @@ from synergy_operator.views.refusals import Refusals
         ('{"outcome": "measured", "steps_per_second": NaN}', "ProfileNoResult", "exit code 1"),
         ('{"outcome": "measured", "steps_per_second": -1}', "ProfileNoResult", "exit code 1"),
         ("[1, 2]", "ProfileNoResult", "exit code 1"),
+        ("[" * 3000, "ProfileNoResult", "exit code 1"),
+        (measured(2.0, relative_error=1e200), "ProfileNoResult", "relative_error: Input should be less than"),
+        (measured(2.0, rss=2**63), "ProfileNoResult", "max_rss_bytes: Input should be less than"),
     ],
 )
 def test_a_point_is_tried_twice_and_then_the_job_has_failed(message: str, reason: str, words: str) -> None:

@@ -52,3 +52,30 @@ def test_a_job_that_is_to_be_measured_longer_is_measured_anew() -> None:
     spec = {"gpus": 1, "steps": 10, "template": {"spec": {"containers": [{"name": "train", "image": "example/a:1"}]}}}
     longer = TrainingJobSpec.model_validate({**spec, "profile": {"steps": 500}})
     assert fingerprint(longer) != fingerprint(TrainingJobSpec.model_validate(spec))
+
+
+def _submitted(config_map: str, script: str, volume: str = "script") -> str:
+    """A job as `kubectl synergy submit` makes it, with the hash of its script."""
+    train = {"name": "train", "image": "example/train:1", "command": ["python3", "/kube-synergy/script/train.py"]}
+    train["volumeMounts"] = [{"name": volume, "mountPath": "/kube-synergy/script"}]
+    template = {
+        "metadata": {"annotations": {"kube-synergy.dev/script": script}},
+        "spec": {"containers": [train], "volumes": [{"name": volume, "configMap": {"name": config_map}}]},
+    }
+    return fingerprint(TrainingJobSpec.model_validate({"gpus": 1, "steps": 10, "template": template}))
+
+
+def test_submitted_scripts_are_identical_by_their_content_whatever_their_config_maps_are_called() -> None:
+    assert _submitted("train-1a2b3-script", "c0ffee") == _submitted("train-4d5e6-script", "c0ffee")
+    assert _submitted("train-1a2b3-script", "c0ffee") != _submitted("train-1a2b3-script", "decade")
+
+
+def test_a_config_map_of_another_volume_still_counts_by_its_name() -> None:
+    assert _submitted("mine", "c0ffee", "code") != _submitted("yours", "c0ffee", "code")
+
+
+def test_a_script_s_volume_that_is_no_config_map_is_taken_as_it_is() -> None:
+    container = {"name": "train", "image": "example/train:1", "command": ["python3"]}
+    odd = {"containers": [container], "volumes": [{"name": "script", "configMap": 1}]}
+    template = {"metadata": {"annotations": {"kube-synergy.dev/script": "c0ffee"}}, "spec": odd}
+    assert fingerprint(TrainingJobSpec.model_validate({"gpus": 1, "steps": 10, "template": template}))

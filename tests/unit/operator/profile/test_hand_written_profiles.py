@@ -1,12 +1,18 @@
 """ThroughputProfiles that somebody wrote by hand: what is wrong with them is said on them, and no job uses them."""
 
+from math import inf, isfinite, nan
 from typing import Any
 
 import pytest
 
+from synergy_api.generation.crd import KINDS, custom_resource_definition
+from synergy_api.resources.training_job import ProfileStatus
+from synergy_core.profiling.confidence import estimates
 from synergy_operator.profile.known_profiles import check_profile, profile_status
+from synergy_operator.profile.points import cpu_runs
 
 NAME = "0123456789abcdef"
+POINT = {"gpuType": "V100", "cpuMillis": 1000, "memoryBytes": 1, "stepsPerSecond": 1.0}
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 2000], "memoryBytes": [1], "stepsPerSecond": [[1.0], [2.0]]}
 
 
@@ -31,6 +37,8 @@ def profile(name: str = NAME, matrix: dict[str, Any] | None = None, **spec: Any)
         (profile(matrix={"stepsPerSecond": [[1.0]]}), "InvalidProfile", "one row for each value of cpuMillis"),
         (profile(matrix={"stepsPerSecond": [[float("nan")], [1.0]]}), "InvalidProfile", "delete the profile"),
         (profile(image=""), "InvalidProfile", "spec.image"),
+        (profile(points=[{**POINT, "relativeError": -1}]), "InvalidProfile", "spec.points.0.relativeError: Input"),
+        (profile(points=[{**POINT, "relativeError": nan}]), "InvalidProfile", "spec.points.0.relativeError: Input"),
         (profile(name="another"), "FingerprintDiffers", "looked for as 0123456789abcdef"),
     ],
 )
@@ -65,3 +73,29 @@ def test_a_status_that_somebody_spoilt_is_written_anew() -> None:
     status = profile_status({**item, "status": {"conditions": [{"type": "Valid"}]}}, check_profile(item)[1], 0.0)
     assert status is not None
     assert status.conditions[0].reason == "Used"
+
+
+@pytest.mark.parametrize("error", [1e300, inf, 10**400], ids=["large", "infinite", "beyond a float"])
+def test_an_error_that_was_stored_before_it_had_a_bound_is_read_as_the_largest(error: float) -> None:
+    stored = {**POINT, "relativeError": error, "runs": [{"stepsPerSecond": 1.0, "relativeError": error}]}
+    known, finding = check_profile(profile(points=[stored]))
+    assert (known is not None, finding.reason) == (True, "Used")
+    for points in (known.points if known else [], ProfileStatus.model_validate(measuring(stored)).points):
+        assert [(point.relative_error, point.runs[0].relative_error) for point in points] == [(1e6, 1e6)]
+        assert isfinite(estimates(cpu_runs(points, "V100"))[1000].high)
+
+
+def measuring(point: dict[str, Any]) -> dict[str, Any]:
+    """The profile of a job with this point, as the API server has it."""
+    return {"state": "Measuring", "points": [point]}
+
+
+@pytest.mark.parametrize(("kind", "part"), [("ThroughputProfile", ("spec",)), ("TrainingJob", ("status", "profile"))])
+def test_the_api_server_refuses_a_larger_one(kind: str, part: tuple[str, ...]) -> None:
+    definition = custom_resource_definition(next(one for one in KINDS if one.name == kind))
+    node = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    for name in part:
+        node = node["properties"][name]
+    point = node["properties"]["points"]["items"]["properties"]
+    errors = [point["relativeError"], point["runs"]["items"]["properties"]["relativeError"]]
+    assert [(one["minimum"], one["maximum"]) for one in errors] == [(0, 1e6)] * 2

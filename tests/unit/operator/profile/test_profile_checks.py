@@ -356,3 +356,11 @@ def test_data_that_nobody_could_read_in_a_life_still_make_a_matrix() -> None:
     speeds = [speed for row in matrix.steps_per_second for speed in row]
     assert min(speeds) == 2e-6
     assert all(speed <= 2.0 for speed in speeds)
+
+
+def test_a_speed_without_cache_that_no_storage_allows_is_no_bandwidth() -> None:
+    last = 2**63 - 1
+    world = world_of(None, dataset={"bytes": last, "samples": 1}, batchSize=last)
+    run_all(world, lambda cpu, hit_rate, pace: 2.0)
+    assert world.status.phase == "Queued"
+    assert profile_of(world).confidence[0].storage_bytes_per_second == 1 << 50

@@ -1,10 +1,21 @@
-"""What a profile run's container says of the model's tensors."""
+"""What a profile run's container says of itself, and what of it counts."""
 
 import json
+from math import isfinite
+from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from support.operator.wire import check_wire
+from synergy_api.parts.profile import ProfilePoint
+from synergy_api.reasons import Reason
+from synergy_api.timestamps import format_time
+from synergy_core.profiling.confidence import estimates
+from synergy_operator.profile.points import cpu_runs, with_run
 from synergy_operator.profile.result import MeasuredPoint, MeasurementFailure, read_result
+from synergy_operator.views.batch_job import Target
 from synergy_operator.views.pod import ContainerView
 
 
@@ -51,3 +62,73 @@ def test_a_long_message_leaves_no_room_for_the_output() -> None:
     found = read_result(ContainerView(exit_code=1, message=json.dumps(said)))
     assert isinstance(found, MeasurementFailure)
     assert found.problem == "m" * 600
+
+
+numbers = (
+    st.floats()
+    | st.integers(-(10**40), 10**40)
+    | st.sampled_from((1e-6, 1e6, 1e9, 1e154, 1e200, 2**50, 2**63, 10**400))
+    | st.booleans()
+)
+parts = numbers | st.floats(0, 1)
+optional = {
+    "relative_error": numbers | st.floats(0, 1e6),
+    "max_rss_bytes": numbers,
+    "largest_tensor_bytes": st.integers(),
+    "model_bytes": st.integers(),
+    "epoch_steps": numbers,
+    "gpu": st.fixed_dictionaries({"compute": parts, "bandwidth": parts, "memory_bytes": numbers}),
+    "traffic": st.fixed_dictionaries(
+        {"source": st.just("NCCL"), "workers": st.just(2), "bytes_per_step": numbers, "model_bytes": numbers},
+        optional={"sending_seconds": numbers, "message_bytes": numbers, "overlap": parts},
+    ),
+}
+measurements = st.fixed_dictionaries(
+    {"outcome": st.just("measured"), "steps_per_second": st.floats(1e-6, 1e9, exclude_min=True) | numbers},
+    optional=optional,
+)
+
+
+@given(st.lists(measurements, min_size=1, max_size=4))
+@example([{"outcome": "measured", "steps_per_second": 1.0, "relative_error": 1e200}])
+@example([{"outcome": "measured", "steps_per_second": 1.0, "max_rss_bytes": 2**63}])
+def test_whatever_numbers_a_run_tells_its_point_can_be_written(told: list[dict[str, Any]]) -> None:
+    points: list[ProfilePoint] = []
+    for one in told:
+        result = read_result(ContainerView(exit_code=0, message=json.dumps(one)))
+        if isinstance(result, MeasurementFailure):
+            assert result.reason is Reason.PROFILE_NO_RESULT
+            continue
+        runs = len(points[0].runs) if points else 0
+        where = {"memory_bytes": 1 << 30, "client_thread_percent": 100}
+        target = Target(1000, repeat=runs)
+        points = with_run(points, "V100", target, result, **where, job="job-1-1000", measured_at=format_time(0.0))
+        assert len(points[0].runs) == runs + 1
+        if result.traffic is not None:
+            check_wire(result.traffic.to_wire())
+        known = estimates(cpu_runs(points, "V100"))[1000]
+        assert isfinite(known.low)
+        assert isfinite(known.high)
+    for point in points:
+        check_wire(point.to_wire())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("relative_error", 1e200), ("relative_error", -1.0), ("max_rss_bytes", 2**63)]
+)
+def test_a_number_out_of_range_is_no_measurement_and_is_named(field: str, value: float) -> None:
+    said = {"outcome": "measured", "steps_per_second": 2.0, "seconds": "s" * 300, field: value}
+    found = read_result(ContainerView(exit_code=0, message=json.dumps(said)))
+    assert isinstance(found, MeasurementFailure)
+    assert f": {field}: Input should be " in found.problem
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [((0.0, 0), (1.0, 2**63)), ((0.0, 0), (1.0, 10**400)), ((-1e308, 0), (1e308, 5)), ((0.0, -5), (1.0, 5))],
+)
+def test_marks_that_no_run_can_have_are_ignored_and_the_point_counts(
+    first: tuple[float, int], last: tuple[float, int]
+) -> None:
+    said = {"outcome": "measured", "steps_per_second": 2.0, "together": {"marks": [first, last]}}
+    assert read_result(ContainerView(message=json.dumps(said))) == MeasuredPoint(2.0, 0.0, 0)

@@ -1,10 +1,14 @@
 """A new job beside reference jobs on a shared GPU: asked for, run as two Jobs each, read, kept, and shared."""
 
+import copy
 import json
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given, settings
 
+from support.api_server.odd_templates import odd_templates
 from support.operator.objects import GIB, Json, node
 from support.operator.profile_world import AUTO, failed, run_point
 from support.operator.world import World
@@ -12,8 +16,8 @@ from synergy_api.parts.usage import ReferencePair
 from synergy_api.resources.scheduling_policy import Profiling
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec
 from synergy_operator.profile.pairs.references import MOST_MODELS, next_pair, reference_table
-from synergy_operator.views.job import JobView
 from synergy_operator.views.known_profile import KnownProfile
+from synergy_operator.views.stored_job import StoredJob, store_job
 
 PAIRS = Profiling(reference_pairs=2, reference_pair_seconds=60, runs_per_point=1)
 MEMORY = "2Gi"
@@ -39,15 +43,15 @@ def matrix(speed: float = 8.0) -> Json:
     return {"gpuType": "V100", "cpuMillis": [2000], "memoryBytes": [4 * GIB], "stepsPerSecond": [[speed]]}
 
 
-def reference(name: str, model: str, **spec: Any) -> JobView:
+def reference(name: str, model: str, **spec: Any) -> StoredJob:
     """A reference whose matrix is given; it makes 8 steps/s alone."""
     told = {"sharing": sharing(model, reference=True), "profile": {"mode": "Provided", "matrices": [matrix()]}}
     world = World([shared_node()], name=name, **{**told, **spec})
     world.settle()
-    return world.view
+    return store_job(world.job)
 
 
-def world_with(*references: JobView, profiling: Profiling = PAIRS, **spec: Any) -> World:
+def world_with(*references: StoredJob, profiling: Profiling = PAIRS, **spec: Any) -> World:
     """A new job that has been measured alone: 9 steps/s at the most."""
     world = World([shared_node()], **{"profile": AUTO, "sharing": sharing("New"), **spec})
     world.references, world.profiling = references, profiling
@@ -76,6 +80,11 @@ def told(speed: float, begin: float = 0.0, seconds: float = 60.0, gpu: str = "GP
     marks = [[begin + seconds * part / 10, round(speed * seconds * part / 10)] for part in range(11)]
     message = {"outcome": "measured", "steps_per_second": speed, "relative_error": 0.4}
     return json.dumps({**message, "together": {"marks": marks, "gpus": [gpu]}})
+
+
+def marked(*marks: list[float]) -> str:
+    """The message of a run that tells these moments and steps."""
+    return json.dumps({"outcome": "measured", "steps_per_second": 2.0, "together": {"marks": marks}})
 
 
 def open_pair(world: World) -> dict[str, str]:
@@ -245,6 +254,8 @@ def test_with_a_table_of_references_the_match_says_which_one_the_job_is_like_and
         (told(0.05), told(4.0), 0, "less than 10 s"),
         (failed("Crashed", "exit code 1"), told(4.0), 1, "the job: exit code 1"),
         (json.dumps({"outcome": "measured", "steps_per_second": 2.0}), told(4.0), 0, "upgrade the profiler"),
+        (marked([0.0, 0], [60.0, 10**20]), told(4.0), 0, "upgrade the profiler"),
+        (marked([-1e308, 0], [1e308, 500]), marked([-1e308, 0], [1e308, 501]), 0, "upgrade the profiler"),
     ],
 )
 def test_a_pair_that_tells_nothing_is_set_aside_with_its_reason_and_fails_nothing(
@@ -263,6 +274,40 @@ def test_a_pair_that_tells_nothing_is_set_aside_with_its_reason_and_fails_nothin
     published = next(iter(world.profiles.values()))[-1].spec
     assert published is not None
     assert published.pairs == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("reference", "other"),
+        ("reference", "x" * 254),
+        ("reference", None),
+        ("reference-model", "x" * 129),
+        ("cpu-millis", "9" * 5000),
+    ],
+)
+def test_a_pair_whose_jobs_were_changed_is_set_aside_and_fails_nothing(name: str, text: str | None) -> None:
+    world = world_with(reference("r", "R"))
+    grant(world)
+    world.settle()
+    own = open_pair(world)["0"]
+    for job in open_pair(world).values():
+        world.bind(f"{job}-x")
+        world.start(f"{job}-x")
+    annotations = world.jobs[own]["metadata"]["annotations"]
+    for job, message in ((own, told(6.0)), (open_pair(world)["1"], told(4.0))):
+        world.exit(f"{job}-x", 0, message)
+        world.finish_job(job)
+    annotations.pop(f"kube-synergy.dev/{name}")
+    annotations |= {f"kube-synergy.dev/{name}": text} if text is not None else {}
+    world.settle()
+    (pair,) = pairs_of(world)
+    assert (pair.reference, pair.model) == ("r", "R")
+    changed = name != "cpu-millis"  # nobody reads that of a pair
+    assert (pair.kept is None, f"the annotations of Job {own} have been changed" in pair.problem) == (changed, changed)
+    assert world.status.phase == "Queued"
+    assert world.status.service is not None
+    assert world.status.service.failures == 0
 
 
 def test_after_its_time_the_job_is_queued_without() -> None:
@@ -331,7 +376,7 @@ def test_a_grant_that_is_not_shared_is_given_back_with_the_reason() -> None:
     assert world.status.phase == "Queued"
 
 
-def _next(*references: JobView, **spec: Any) -> str | None:
+def _next(*references: StoredJob, **spec: Any) -> str | None:
     world = world_with(*references, **spec)
     assert world.view.spec is not None
     assert world.status.profile is not None
@@ -346,6 +391,66 @@ def test_which_jobs_are_references() -> None:
     big = {"allowed": True, "reference": True, "usage": [usage("R", memory="9Gi")]}
     assert _next(reference("r", "R", sharing=big)) is None, "a client has 8 GiB"
     assert _next(reference("r", "R", profile={"mode": "Skip"})) is None, "its speed alone is not known"
+
+
+def test_of_many_references_none_is_parsed_to_choose_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_with(*(reference(f"r{number:02}", f"R{number}") for number in range(30)))
+    observed, profile = world.observe(), world.status.profile
+    assert observed.job.spec is not None
+    assert profile is not None
+    monkeypatch.setattr(StoredJob, "view", lambda stored: pytest.fail(f"{stored.name} is parsed"))
+    found = next_pair(observed, observed.job.spec, profile)
+    assert found is not None
+    assert found.reference.name == "r00"
+
+
+def test_a_reference_whose_sidecar_cannot_be_read_or_asks_for_more_than_its_share_is_left_out() -> None:
+    sidecar = {"name": "side", "image": "i", "resources": {"requests": {"cpu": "lots"}}}
+    for asked in ("lots", "100"):
+        stored = reference("r", "R")
+        item = msgspec.json.decode(stored.body)
+        sidecar["resources"] = {"requests": {"cpu": asked}}
+        item["spec"]["template"]["spec"]["containers"].append(sidecar)
+        item["metadata"]["resourceVersion"] = "9"
+        assert _next(store_job(item)) is None
+        assert _next(store_job(item), reference("s", "S")) == "s"
+
+
+@pytest.mark.parametrize(
+    "containers",
+    [
+        [],
+        [{"name": "train", "image": "i"}],
+        [{"name": "train", "image": "i", "command": None}],
+        [{"name": "train", "image": "i", "command": []}],
+    ],
+)
+def test_a_reference_without_a_command_is_left_out(containers: list[Json]) -> None:
+    """A managed job needs none, and the harness would have nothing to run."""
+    item = msgspec.json.decode(reference("r", "R").body)
+    item["spec"] |= {"managed": {"apiVersion": "batch/v1", "kind": "Job", "name": "r"}}
+    item["spec"]["template"]["spec"]["containers"] = containers
+    item["metadata"]["resourceVersion"] = "9"
+    stored = store_job(item)
+    assert not stored.view().spec_error
+    assert _next(stored) is None
+    assert _next(stored, reference("s", "S")) == "s"
+
+
+GRANTED = world_with(reference("r", "R"))
+grant(GRANTED)
+
+
+@given(odd_templates())
+@settings(max_examples=100)
+def test_no_template_of_a_reference_breaks_the_reconcile_of_another_job(template: Json) -> None:
+    """The reference was measured and has ended since: nobody looks at its template any more."""
+    world = copy.deepcopy(GRANTED)
+    item = msgspec.json.decode(world.references[0].body)
+    item["spec"]["template"] = template
+    world.references = (store_job({**item, "metadata": {**item["metadata"], "resourceVersion": "9"}}),)
+    world.settle()
+    assert world.status.phase in ("Profiling", "Queued")
 
 
 def test_of_many_models_the_table_has_those_that_were_measured_beside_most() -> None:

@@ -83,6 +83,16 @@ def test_a_failure_is_not_judged_before_its_partners_can_be_known() -> None:
     assert (service.ended_run, service.failures) == (1, 1)
 
 
+def test_a_partner_s_nested_message_holds_nobody_up() -> None:
+    world, other = beside_another()
+    other.exit("other-1-0", 1, "[" * 3000)
+    world.exit("job-1-0", 1)
+    world.wait(PARTNER_WAIT_SECONDS)
+    service = look(world, other)
+    assert service.ended_run == 1
+    assert "a worker of other did" in last(service).reason
+
+
 def test_of_two_that_fail_at_once_again_and_again_both_are_charged_in_the_end() -> None:
     world, other = beside_another()
     for failures in (0, 1):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_core.model.snapshot import Allocation, FieldError, Job, Node, NodeShare, PastJob, Profile, Snapshot
+from synergy_simulator.engine.planner import SimulatedPlanner
 from synergy_simulator.engine.rounds.clock import RoundClock
 from synergy_simulator.forecast.arrivals import Past, drawn, lasting_s, past_of
 from synergy_simulator.forecast.forecast import Forecaster
@@ -66,6 +67,16 @@ def test_epochs_of_unknown_length_have_no_forecast() -> None:
     assert one.unknown == "NoSteps"
 
 
+def test_the_start_of_a_job_of_unknown_length_is_forecast_where_it_is_asked_for() -> None:
+    state = snapshot(job("first", 300, **runs("first")), job("endless", None, arrival_s=1.0))
+    assert forecaster(state).alone["endless"] == (inf, inf)
+    found = forecaster(state, starts_of=frozenset({"endless"})).alone
+    assert found == {"first": (NOW, NOW + 300), "endless": (NOW + 300, inf)}
+    jobs = (job("known"), job("endless", None), job("large", None, gpus=8))
+    beginning = Beginning(snapshot(*jobs), options(), frozenset(one.name for one in jobs))
+    assert (beginning.awaited, beginning.awaited_starts) == ({"known"}, {"endless"})
+
+
 def test_without_history_there_are_no_draws_and_the_answer_is_a_point() -> None:
     found = forecaster(snapshot(job("first", steps_done=600, **runs("first")))).forecast()
     assert (found.draws, found.arrivals) == (0, "none")
@@ -93,6 +104,53 @@ def test_what_is_not_known_is_said() -> None:
         "endless": "NoSteps", "large": "NeverFits", "profiled": "NotProfiled", "unmeasured": "NotProfiled",
     }  # fmt: skip
     assert all(one.finish.p50 == inf for one in found.values())
+
+
+def test_a_job_whose_minimum_no_node_has_left_never_fits() -> None:
+    here = node(gpus=4, memory_bytes_used=4 * GIB, cpu_millis_used=1000)
+    more = {"fits": {"memory_bytes_min": 60 * GIB, "cpu_millis_min": 15_000}}
+    more |= {"memory": {"memory_bytes_min": 60 * GIB + 1}, "cpu": {"cpu_millis_min": 15_001}}
+    more |= {"measured": {"memory_bytes_min": 60 * GIB + 1, "purpose": "profile"}}
+    found = Beginning(snapshot(*(job(name, **fields) for name, fields in more.items()), nodes=(here,)), options())
+    assert found.unknown == dict.fromkeys(("memory", "cpu", "measured"), "NeverFits")
+
+
+def counted(patch: pytest.MonkeyPatch, most: int) -> list[float]:
+    """The moments of plans, which fail when there are too many."""
+    plan, moments = SimulatedPlanner.plan, []
+
+    def one(planner: SimulatedPlanner, state: Snapshot, mode: Any) -> Any:
+        moments.append(state.now)
+        assert len(moments) < most, f"after {state.now - NOW} simulated seconds"
+        return plan(planner, state, mode)
+
+    patch.setattr(SimulatedPlanner, "plan", one)
+    return moments
+
+
+@pytest.mark.parametrize("steps", [1000, None])
+def test_a_job_that_waits_for_ever_is_not_planned_for_every_five_minutes_of_ten_years(
+    monkeypatch: pytest.MonkeyPatch, steps: int | None
+) -> None:
+    held = job("held", None, preemptible=False, **runs("held", "held-0"))
+    stuck = job("stuck", steps, arrival_s=1.0, nodes=("held-0",))
+    others = [job(f"j{index}", 25_000 - index, arrival_s=float(index), nodes=("v100-0",)) for index in range(6)]
+    state = snapshot(held, stuck, *others, nodes=(node(), node("held-0")), policy="srtf")
+    moments = counted(monkeypatch, 20_000)
+    found = forecaster(state, starts_of=frozenset({"stuck"})).alone
+    assert found["stuck"] == (inf, inf)
+    ends = [NOW + sum(25_000 - index for index in range(first, 6)) for first in range(6)]
+    assert [found[f"j{index}"][1] for index in range(6)] == pytest.approx(ends, abs=1e-3), "all of them are exact"
+    assert max(moments) > NOW + 5 * 365 * 86_400.0, "longer rounds look ten years ahead"
+
+
+def test_the_future_of_few_jobs_has_longer_rounds_too_if_it_lasts_for_years(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = job("held", 100_000_000, preemptible=False, **runs("held"))
+    monkeypatch.setattr("synergy_simulator.forecast.forecast._USUAL", 1024)
+    counted(monkeypatch, 25_000)
+    found = forecaster(snapshot(held, job("waits", arrival_s=1.0), policy="2d-las")).alone
+    assert found["held"][1] == NOW + 1e8
+    assert found["waits"][0] - NOW == pytest.approx(1e8, rel=1 / 1024)
 
 
 def test_a_job_without_steps_holds_its_gpus() -> None:

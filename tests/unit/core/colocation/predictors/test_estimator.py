@@ -1,9 +1,13 @@
 """The throughput estimator: completion, fingerprints, nearest references, correction."""
 
+from itertools import product
+from random import Random
+
 import numpy as np
 import pytest
 
 from synergy_core.colocation.predictors.estimator import Estimator
+from synergy_core.colocation.predictors.of_pairs import of_pairs
 from synergy_core.colocation.predictors.pair_table import PairTable
 from synergy_core.colocation.predictors.references import References
 from synergy_core.model.measurement import Observation
@@ -82,11 +86,47 @@ def test_what_is_measured_later_stands_in_place_of_the_estimate_and_changes_the_
     assert later.kept("new", "b") == pytest.approx(0.9, abs=0.02)
 
 
+def test_what_is_filled_in_beyond_0_or_1_is_told_as_these() -> None:
+    told = {("a", "c"), ("b", "b"), ("c", "a"), ("d", "a"), ("d", "c")}
+    lost = {("b", "a"), ("c", "b"), ("d", "b")}
+    one = Estimator(References.of(PairTable(dict.fromkeys(told, 1.0) | dict.fromkeys(lost, 0.0)), "abcd"))
+    assert one.references.fingerprints[0, 0] > 1.01
+    assert one.references.fingerprints[0, 1] < -0.01
+    usages = [_usage("a"), _usage("b")]
+    assert (one.kept("a", "a"), one.kept("a", "b")) == (1.0, 0.0)
+    assert of_pairs(one, usages)(np.array([[0, 0], [0, 1]])).tolist() == [[1.0, 0.0], [1.0, 0.0]]
+
+
 def test_nothing_new_changes_nothing() -> None:
     one = _estimator()
     assert one.corrected([]) is one
     assert one.corrected([Observation(_usage("new"), (_usage("a"), _usage("b")), 0.5)]) is one
     assert one.corrected([Observation(_usage(""), (_usage("a"),), 0.5)]) is one
+
+
+def test_what_a_model_keeps_beside_another_follows_from_what_is_corrected_of_the_two() -> None:
+    rng = Random(5)
+    names = ("a", "x", "new", "other", "third")
+    one = _estimator()
+    same = 0
+    for _ in range(100):
+        seen = [_seen(rng.choice(names), rng.choice(names), rng.random()) for _ in range(6)]
+        sets = seen[:4], seen[:3] + seen[5:]
+        told, kept = [one.corrections(some) for some in sets], [one.corrected(some) for some in sets]
+        for own, partner in product(names, names):
+            if all(told[0].get(name) == told[1].get(name) for name in (own, partner)):
+                assert kept[0].kept(own, partner) == kept[1].kept(own, partner)
+                same += 1
+    assert same > 500
+
+
+def test_a_measurement_corrects_as_few_models_as_can_be() -> None:
+    """Beside a reference that is the new model alone."""
+    one = _estimator().corrected([_seen("new", "a", 0.5)])
+    assert one.corrections([]) == {}
+    assert one.corrections([_seen("new", "", 0.4)]) == {}
+    assert one.corrections([_seen("a", "later", 0.4), _seen("later", "a", 0.7)]).keys() == {"later"}
+    assert one.corrections([_seen("new", "later", 0.4), _seen("later", "new", 0.7)]).keys() == {"later"}
 
 
 def test_a_model_of_which_nothing_is_known_is_told_as_the_average() -> None:
