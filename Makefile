@@ -33,7 +33,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: worker-clusters job-long help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites programs prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-page integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test test-long installs check-and-docs side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: worker-clusters job-long help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites programs prometheus postgres chromium torch integrations newer-torch dashboards integration integration-processes integration-page integration-product integration-devcluster test-e2e test-kind test-docker e2e-long demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity shared-day soak performance performance-small storm recorder plots docs test everything test-long installs check-and-docs side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -240,7 +240,13 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
 	touch $@
 
+# what failed is told once more after all output; an interrupt leaves the time for that
 test: setup ## everything; from nothing on a new machine
+	@rm -f .failures; trap : INT; $(MAKE) everything || \
+	  { code=$$?; echo 'what failed:'; cat .failures || echo 'no test: see above'; exit $$code; }
+
+everything: export FAILURES := $(CURDIR)/.failures
+everything: setup
 	$(MAKE) --jobs=2 --output-sync=line installs check-and-docs
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 

@@ -11,6 +11,7 @@ from hypothesis import settings
 
 import synergy_devcluster
 from support.api_server.crds import apply_crds, known_to_controllers
+from support.failures import pytest_collectreport, pytest_runtest_logreport, pytest_sessionfinish
 from support.folders import pytest_collect_directory
 from support.on_cluster.namespaces import fresh_namespace
 from support.on_cluster.tenants import all_allowed
@@ -22,7 +23,13 @@ from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES
 
-__all__ = ["pytest_collect_directory", "pytest_runtest_teardown"]
+__all__ = [
+    "pytest_collect_directory",
+    "pytest_collectreport",
+    "pytest_runtest_logreport",
+    "pytest_runtest_teardown",
+    "pytest_sessionfinish",
+]
 
 # CI checks a change against the same examples each time; everywhere else the search goes on, a little with each run and
 # for long with `make properties`. No example has a time limit: on a busy machine it would fail

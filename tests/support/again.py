@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from support.failures import note
+
 MOST = 3
 
 
@@ -44,7 +46,9 @@ def main(arguments: list[str]) -> int:
         print("once more for what failed:", *failed, sep="\n  ", flush=True)
         status = _pytest(cache, [*arguments, "--last-failed", "--last-failed-no-failures=none"])
         said = {0: "failed once, and passed the second time:", 1: "failed twice:"}
-        print(said.get(status, "failed once, and the second run broke off:"), *failed, sep="\n  ", flush=True)
+        text = said.get(status, "failed once, and the second run broke off:")
+        print(text, *failed, sep="\n  ", flush=True)
+        note(f"{text} {' '.join(failed)}")
         return status
 
 
