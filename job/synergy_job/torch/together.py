@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -30,7 +31,20 @@ class Together:
     @cached_property
     def group(self) -> Any:
         """The group; None if this process is alone. Its first use is a collective operation."""
-        return torch.distributed.new_group(backend="gloo") if processes() > 1 else None
+        if processes() == 1:
+            return None
+        atexit.register(self._end)
+        return torch.distributed.new_group(backend="gloo")
+
+    def _end(self) -> None:
+        """End the threads of the group before the interpreter ends.
+
+        One that lets go of a tensor after that aborts the process ("terminate called without an active exception"), and
+        a worker that has done its work counts as failed. Nothing waits for the other processes.
+        """
+        group = self.__dict__.pop("group", None)
+        if group is not None and _distributed():
+            torch.distributed.destroy_process_group(group)
 
     def from_first(self, work: Callable[[], T]) -> T:
         """What `work` returns on rank 0. Its error there is raised on all ranks."""

@@ -148,9 +148,15 @@ def gang_secret(job: JobView) -> Manifest:
 
 
 def rendezvous(address: str, rank: int, size: int, gpus: int) -> dict[str, str]:
-    """Environment variables of the rendezvous, in plain form and as torchrun reads them."""
+    """Environment variables of the rendezvous, in plain form and as torchrun reads them.
+
+    A pod of one GPU needs no torchrun: it gets the local ones too. Alone in its job it gets none, as frameworks take
+    them for a sign of several processes.
+    """
     port = str(MASTER_PORT)
+    local = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": str(rank)} if size > 1 and gpus == 1 else {}
     return {
+        **local,
         "WORLD_SIZE": str(size),
         "RANK": str(rank),
         "MASTER_ADDR": address,

@@ -10,8 +10,6 @@ from synergy_operator.pods.gang import rendezvous
 
 _POD: Final = "spec.template.spec"
 _FIRST: Final = f"{_POD}.containers[0]"
-_OURS: Final = frozenset(rendezvous("", 0, 1, 1))
-"""Variables of the rendezvous."""
 _OUR_PREFIX: Final = "SYNERGY_"
 
 
@@ -41,8 +39,9 @@ def _of_first_container(spec: TrainingJobSpec) -> Iterator[str]:
         yield from (f"{_FIRST}.resources.{part}['{name}']" for name in gpus)
     if container.get("resizePolicy"):
         yield f"{_FIRST}.resizePolicy"
+    ours = rendezvous("", 0, 2 if spec.has_gang else 1, 1)  # a gang may come to have pods of one GPU
     for entry in container.get("env") or []:
-        if entry["name"] in _OURS or entry["name"].startswith(_OUR_PREFIX):
+        if entry["name"] in ours or entry["name"].startswith(_OUR_PREFIX):
             yield f"{_FIRST}.env {entry['name']}"
 
 

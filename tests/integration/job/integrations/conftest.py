@@ -14,6 +14,7 @@ from support.job import debian_torch
 from support.job.lease_server import LeaseServer
 from support.job.process import free_port, kill_what_is_left
 from support.needed import lacks
+from synergy_operator.pods.gang import rendezvous
 
 FRAMEWORKS = Path(__file__).parents[4] / ".integrations"
 SCRIPT = Path(__file__).parent / "training.py"
@@ -41,12 +42,21 @@ class Trained:
         return code
 
     def run_of_two(self, *options: str, run: int = 1) -> list[int]:
-        """One run of two processes: their exit codes."""
+        """One run of two processes of a pod: their exit codes."""
+        return self._of_two([{"RANK": one, "LOCAL_RANK": one, "WORLD_SIZE": "2"} for one in "01"], options, run)
+
+    def run_of_two_pods(self, *options: str) -> list[int]:
+        """One run of two pods of one GPU, as the operator starts them: their exit codes."""
+        port = str(free_port())
+        environs = [{**rendezvous("localhost", rank, size=2, gpus=1), "MASTER_PORT": port} for rank in (0, 1)]
+        return self._of_two(environs, ("nodes=2", *options), run=1)
+
+    def _of_two(self, environs: list[dict[str, str]], options: Sequence[str], run: int) -> list[int]:
         self.folder.mkdir(exist_ok=True)
         (self.folder / "key").write_text("0123456789abcdef" * 4)
         shared = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "SYNERGY_PEER_PORT": str(free_port())}
-        shared |= {"SYNERGY_RUN": str(run), "WORLD_SIZE": "2", "SYNERGY_GANG_KEY_FILE": str(self.folder / "key")}
-        return self._ended([self._start(options, {**shared, "RANK": one, "LOCAL_RANK": one}) for one in "01"])
+        shared |= {"SYNERGY_RUN": str(run), "SYNERGY_GANG_KEY_FILE": str(self.folder / "key")}
+        return self._ended([self._start(options, {**shared, **environ}) for environ in environs])
 
     def _start(self, options: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[str]:
         self.folder.mkdir(exist_ok=True)

@@ -49,6 +49,15 @@ def test_two_processes_share_each_epoch_also_where_they_are_preempted(
     assert_the_same_when_preempted(alone, jobs.of(framework, "preempted"), lease_server, *options)
 
 
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_two_pods_of_one_gpu_need_no_torchrun(jobs: Jobs, framework: str) -> None:
+    jobs.environ["SYNERGY_STEPS"] = "6"
+    job = jobs.of(framework)
+    assert job.run_of_two_pods() == [0, 0]
+    seen = [sample for rank in (0, 1) for step in job.steps_of(rank) for sample in step["samples"]]
+    assert sorted(seen) == list(range(96))
+
+
 def assert_the_same_when_preempted(
     alone: Trained, preempted: Trained, lease_server: LeaseServer, *options: str
 ) -> None:

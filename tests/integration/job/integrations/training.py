@@ -4,7 +4,8 @@ Dropout and a shuffled order make the random numbers count. Each step's loss goe
 the end to `weights`. The file `steps-RANK` has the samples and the loss of each step of a rank. With `every=N` the
 library saves each N steps; with `taken=N` a newer run claims the checkpoints after N losses. With `late=yes` the
 storage shows that claim on rank 0 alone. With `seeds=own` each process of each run has a seed of its own. With
-`slow=yes` rank 1 is slow to write, and the file `recorded` has the files that a checkpoint has when it first counts.
+`nodes=N` Lightning is told that the processes are on N nodes. With `slow=yes` rank 1 is slow to write, and the file
+`recorded` has the files that a checkpoint has when it first counts.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ from synergy_job.checkpoints.versions import Versions
 FRAMEWORK, FOLDER, *OPTIONS = sys.argv[1:]
 given = dict(option.split("=") for option in OPTIONS)
 RANK, RANKS = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+NODES = int(given.get("nodes", "1"))
 EVERY = {"checkpoint_every_steps": int(given["every"])} if "every" in given else {}
 STEPS, STEP_S = int(given.get("steps", "1000000")), float(given.get("step_s", "0"))
 torch.manual_seed(7)
@@ -167,7 +169,7 @@ def by_lightning():
     trainer = pl.Trainer(
         max_steps=STEPS, max_epochs=-1, accelerator="cpu", callbacks=[job], logger=False, enable_checkpointing=False,
         enable_progress_bar=False, enable_model_summary=False, log_every_n_steps=5,
-        accumulate_grad_batches=int(given.get("accumulate", "1")), devices=RANKS,
+        accumulate_grad_batches=int(given.get("accumulate", "1")), devices=RANKS // NODES, num_nodes=NODES,
         strategy="ddp" if RANKS > 1 else "auto", use_distributed_sampler=given.get("sampler") != "none",
     )  # fmt: skip
     hidden = torch.utils.data.SubsetRandomSampler(range(len(INPUTS)), generator=torch.Generator())

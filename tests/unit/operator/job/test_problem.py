@@ -139,6 +139,14 @@ def test_what_the_plan_overrides_is_warned_of_and_the_job_is_planned(case: str) 
     assert problem(world) == ""
 
 
+@pytest.mark.parametrize(("gpus", "reason"), [(1, "Accepted"), (2, "FieldsOverridden")])
+def test_the_local_rank_is_the_users_in_a_job_of_one_gpu(gpus: int, reason: str) -> None:
+    first = {**CONTAINER, "env": [{"name": "LOCAL_RANK", "value": "0"}]}
+    world = World(gpus=gpus, template={"spec": {"containers": [first]}})
+    world.settle()
+    assert world.reason("Valid") == reason
+
+
 def test_the_hash_of_a_submitted_script_is_used_and_not_warned_of() -> None:
     template = {"metadata": {"annotations": {"kube-synergy.dev/script": "c0ffee"}}, "spec": {"containers": [CONTAINER]}}
     world = World(template=template)

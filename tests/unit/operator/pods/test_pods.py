@@ -156,6 +156,29 @@ def test_a_worker_finds_its_place_in_the_gang() -> None:
     assert (spec["hostname"], spec["subdomain"]) == ("job-7-1", "tj-job")
 
 
+LOCAL = {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"}
+
+
+def test_a_pod_of_one_gpu_is_a_process_of_its_own_for_frameworks() -> None:
+    share = NodeShare(node="n1", gpus=2, cpu_millis=8000, memory_bytes=32 * GIB)
+    job = read_job(job_manifest(gpus=2, gpusPerWorker=1, template=TEMPLATE))
+    assert job.spec is not None
+    gang = gang_workers("job", Allocation(run=7, state="Granted", workers=[share]), 1)
+    env = env_of(dict(worker_pod(job, job.spec, 7, gang[1], size=2, settings=SETTINGS)))
+    assert {name: env[name] for name in LOCAL} == {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": "1"}
+    assert env["RANK"] == "1"
+
+
+def test_a_job_of_one_gpu_is_no_gang_for_frameworks() -> None:
+    share = NodeShare(node="n1", gpus=1, cpu_millis=8000, memory_bytes=32 * GIB)
+    job = read_job(job_manifest(gpus=1, template=TEMPLATE))
+    assert job.spec is not None
+    gang = gang_workers("job", Allocation(run=7, state="Granted", workers=[share]), 1)
+    env = env_of(dict(worker_pod(job, job.spec, 7, gang[0], size=1, settings=SETTINGS)))
+    assert env["WORLD_SIZE"] == "1"
+    assert not LOCAL & env.keys()
+
+
 def test_a_later_run_knows_how_long_the_job_has_trained() -> None:
     status = {
         "progress": {"trainedSeconds": 90.9, "pausedSeconds": 7.0},
