@@ -1,6 +1,7 @@
 """A cluster whose collections are listed once and then followed, for what is asked of it again and again."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from kube_synergy.live.cluster import HIDDEN, Cluster, Object
 from synergy_kube import ApiError, Reflector, Resource
 from synergy_kube.resources import TRAINING_JOBS
 from synergy_view.seen import SeenJob, read_all
+
+# of a watch that fails the next list tells: without a handler, Python writes it into the answer on the terminal
+logging.getLogger(Reflector.__module__).addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)

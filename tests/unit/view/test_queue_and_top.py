@@ -130,7 +130,8 @@ def test_words() -> None:
 
 
 def test_what_a_terminal_would_obey_becomes_an_escape() -> None:
-    obeyed = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))]
+    marks = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+    obeyed = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *marks)]
     assert [one for one in obeyed if not printable(one).isascii() or not printable(one).isprintable()] == []
     assert printable("a\x1b]0;b\x07\r\n\t\x9b2J\u202e") == r"a\x1b]0;b\x07\r\n\t\x9b2J\u202e"
     assert printable(" Größe 3 µs, ██ \\x1b") == " Größe 3 µs, ██ \\x1b"

@@ -1,6 +1,6 @@
 """How long jobs could have trained on their GPUs and did not, from the history. Pure."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -114,20 +114,17 @@ class _Node:
         self._left = list(accumulate((one[1] for one in self._ended), initial=0))
 
     def since(self, run: RunFact, wanted: int) -> float:
-        """When it got room for so many GPUs of the run, before the run got them."""
-        ended = bisect_right(self._ends, run.granted_s)
-        held = self._taken[bisect_right(self._begins, run.granted_s)] - self._left[ended]
-        if _until_s(run) > run.granted_s:
-            held -= wanted  # its own
-        free = self._gpus - held
-        for place in reversed(range(ended)):
-            until, gpus, uid, number = self._ended[place]
-            if (uid, number) == (run.uid, run.run):
-                continue
-            free -= gpus
-            if free < wanted:
+        """When it got room for so many GPUs of the run, before the run got them; 0 for longer ago than counts."""
+        first = bisect_left(self._ends, run.granted_s - _MOST_GAP_S)
+        for place in reversed(range(first, bisect_right(self._ends, run.granted_s))):
+            until, _, uid, number = self._ended[place]
+            if (uid, number) != (run.uid, run.run) and self._free_before(until) < wanted:
                 return until
         return 0.0
+
+    def _free_before(self, moment: float) -> int:
+        began, ended = bisect_left(self._begins, moment), bisect_left(self._ends, moment)
+        return self._gpus - (self._taken[began] - self._left[ended])
 
 
 def _until_s(run: RunFact) -> float:

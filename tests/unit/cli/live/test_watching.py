@@ -1,5 +1,6 @@
-"""`--watch`: what it costs the API server."""
+"""`--watch`: what it costs the API server, and what it shows."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,7 +80,10 @@ def test_changes_come_by_the_watch(server: ListServer, kubeconfig: Path) -> None
     assert server.lists == {"trainingjobs": 1}
 
 
-def test_a_user_who_may_only_list_sees_changes_too(server: ListServer, kubeconfig: Path) -> None:
+def test_a_user_who_may_only_list_sees_changes_too_and_nothing_else(
+    server: ListServer, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in the program, which configures no logging
     server.watched = False
     seen: list[list[str]] = []
 
@@ -92,6 +96,7 @@ def test_a_user_who_may_only_list_sees_changes_too(server: ListServer, kubeconfi
 
     watching.answer(Where(str(kubeconfig), None, "team"), _names, write, watch=True)
     assert seen == [["team/a"], ["team/b"]]
+    assert capsys.readouterr().err == ""
 
 
 def test_a_job_that_cannot_be_read_is_told_at_each_turn(

@@ -79,6 +79,15 @@ def test_the_time_until_free_gpus_are_given_counts() -> None:
     assert overheads(revoked, (), {"n": 1}) == (pytest.approx(9.0), 0.0), "a plan took it at 15"
 
 
+def test_gpus_that_others_came_and_left_again_are_free_since_the_last_lack() -> None:
+    """One GPU is free from 5 on, though short runs use the other one until the second job begins at 30."""
+    ends = {"long": (0.0, 5.0), "x": (0.0, 20.0), "y": (21.0, 22.0), "z": (23.0, 24.0)}
+    others = [on_node(uid, begin, end) for uid, (begin, end) in ends.items()]
+    late = [(job("b"), [on_node("b", 30.0, 42.0)])]
+    assert overheads(late, (), {"n": 2}, others) == (pytest.approx(37.0 - 10.0), 0.0)
+    assert overheads(late, (), {"n": 1}, others) == (pytest.approx(18.0 - 10.0), 0.0)
+
+
 def test_a_job_that_waited_for_something_else_is_no_overhead() -> None:
     jobs = [(job("a"), [on_node("a", 0.0, 10.0)]), (job("b"), [on_node("b", 500.0, 512.0)])]
     assert overheads(jobs, (), {"n": 1}) == (pytest.approx(1.0), 0.0)

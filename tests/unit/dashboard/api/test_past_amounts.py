@@ -216,12 +216,15 @@ async def test_rounds_are_drawn_one_page_at_a_time_for_few_tabs_of_a_user() -> N
             return runs(*given)
 
         world.history.runs = slow  # type: ignore[method-assign]
-        tabs = [asyncio.create_task(world.get("rounds")) for _ in range(TABS)]
-        await asyncio.sleep(0.1)
-        assert "being made for you" in (await world.get("rounds", status=429))["error"]
-        other = asyncio.create_task(world.get("rounds", user="ann"))
-        await asyncio.sleep(0.05)
-        go_on.set()
-        assert all(page["rounds"] for page in await asyncio.gather(*tabs, other))
+        async with world.http() as http:
+            asked = [asyncio.create_task(http.get("/api/v1/rounds")) for _ in range(TABS + 1)]
+            (refused,), tabs = await asyncio.wait(asked, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+            assert (refused.result().status_code, len(tabs)) == (429, TABS)
+            assert "being made for you" in refused.result().json()["error"]
+            other = asyncio.create_task(world.get("rounds", user="ann"))
+            await asyncio.sleep(0.05)  # time in which it must not begin
+            go_on.set()
+            assert all(page.json()["rounds"] for page in await asyncio.gather(*tabs))
+            assert (await other)["rounds"]
         assert most == [1]
         assert (await world.get("rounds"))["rounds"]
