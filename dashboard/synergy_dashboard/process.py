@@ -14,6 +14,7 @@ from synergy_dashboard.api.reviews import ClusterReviewer
 from synergy_dashboard.api.what_if import Futures
 from synergy_dashboard.config import Settings
 from synergy_dashboard.live.cluster import LiveCluster
+from synergy_dashboard.live.past_namespaces import PastNamespaces
 from synergy_dashboard.metrics import Metrics
 from synergy_dashboard.recorder.follow import Recorder
 from synergy_dashboard.store.store import Store
@@ -37,6 +38,7 @@ class Dashboard:
 
     def __init__(self, settings: Settings, client: KubeClient, store: Store) -> None:
         self.live = LiveCluster(client)
+        self.namespaces = PastNamespaces(self.live, store.namespaces)
         self._recorder = Recorder(client, store, keep_days=settings.keep_days)
         self._files = TlsFiles(settings.tls_dir) if settings.tls_dir is not None else None
         self._tls = ServerTls(self._files, client_certificate=False) if self._files is not None else None
@@ -68,7 +70,12 @@ class Dashboard:
 
     async def run(self) -> None:
         """Run until `stop`. An error that a part raises ends all parts."""
-        parts = {"watches": self.live.run(), "recorder": self._recorder.run(), "memory": self._settle()}
+        parts = {
+            "watches": self.live.run(),
+            "recorder": self._recorder.run(),
+            "namespaces": self.namespaces.run(),
+            "memory": self._settle(),
+        }
         if self._files is not None and self._tls is not None:
             parts["certificate"] = follow(self._files, [self._tls])
         await run_parts(parts, self.servers, self._stopping, leaving_s=_LEAVING_SECONDS)
@@ -91,7 +98,7 @@ async def serve(settings: Settings) -> None:
         async with await KubeClient.connect(settings.kubeconfig) as client:
             dashboard = Dashboard(settings, client, store)
             # rights are asked for by namespace: of deleted jobs too
-            dashboard.live.past_namespaces |= await asyncio.to_thread(store.namespaces)
+            await dashboard.namespaces.read()
             call_on_signals(dashboard.stop)
             _LOG.info("listening on ports %s", dashboard.servers.ports)
             await dashboard.run()

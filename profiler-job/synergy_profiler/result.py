@@ -1,10 +1,12 @@
-"""What the harness says at the end, in the 4096 bytes of a termination message."""
+"""What the harness says at the end, in a termination message."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+from synergy_job.loop.termination import LONGEST_MESSAGE
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from synergy_profiler.traffic.measure import Traffic
 
     Reason = Literal["Crashed", "NoSteps", "Timeout", "TooNoisy", "BadCommand"]
-
-LONGEST_MESSAGE = 4096
 
 
 @dataclass(frozen=True)

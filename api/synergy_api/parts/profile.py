@@ -10,7 +10,7 @@ from synergy_api.parts.usage import UsageSource
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 
 MOST_RELATIVE_ERROR: Final = 1e6
-"""The largest relative error of a measured speed. Its square must stay a number."""
+"""The largest relative error of a speed. Its square must stay a number."""
 
 _ClientThreadPercent = Annotated[
     int | None,
@@ -121,6 +121,7 @@ def _at_most(value: Any) -> Any:
 
 
 _RelativeError = Annotated[float, Field(ge=0, le=MOST_RELATIVE_ERROR), BeforeValidator(_at_most)]
+_RelativeErrorOrNone = Annotated[float | None, Field(ge=0, le=MOST_RELATIVE_ERROR), BeforeValidator(_at_most)]
 
 
 class ProfileRun(ApiModel):
@@ -224,23 +225,20 @@ class ProfileConfidence(ApiModel):
         Field(description="High: uncertainty and memory error within 5 %, Fair: within 15 %."),
     ]
     uncertainty: Annotated[
-        float,
-        Field(
-            ge=0, description="Half the width of the widest 95 % confidence interval of a CPU point, relative to it."
-        ),
+        _RelativeError,
+        Field(description="Half the width of the widest 95 % confidence interval of a CPU point, relative to it."),
     ]
     runs: Annotated[int, Field(ge=1, description="Profile runs on this GPU type.")]
     run_to_run: Annotated[
-        float | None,
+        _RelativeErrorOrNone,
         Field(
-            ge=0,
             description="Standard deviation of a run's speed around that of its point, relative to it; absent where no "
             "point was measured twice: the intervals then know of the noise within a run only.",
         ),
     ] = None
     memory_error: Annotated[
-        float | None,
-        Field(ge=0, description="How far the memory model was off at the worst point that checked it, relative."),
+        _RelativeErrorOrNone,
+        Field(description="How far the memory model was off at the worst point that checked it, relative."),
     ] = None
     memory_points: Annotated[int, Field(ge=0, description="Points that checked the memory model.")] = 0
     storage_bytes_per_second: Annotated[

@@ -36,7 +36,8 @@ class LiveCluster:
         self.clock = clock
         self.rows = Rows()
         self.past_namespaces: set[str] = set()
-        """Those that have had jobs, the present ones included."""
+        """Those that have had jobs, as far as the history remembers, the present ones included."""
+        self._new_namespaces: set[str] = set()
         self._dirty = asyncio.Event()
         self._nodes_changed = False
         self._policy_news = False
@@ -78,6 +79,11 @@ class LiveCluster:
     def job(self, namespace: str, name: str) -> SeenJob | None:
         """One job."""
         return self.rows.jobs.get(f"{namespace}/{name}")
+
+    def set_recorded(self, namespaces: set[str]) -> None:
+        """These are in the history now. It may not have those yet whose jobs came since the last call."""
+        self.past_namespaces = namespaces | self.rows.namespaces | self._new_namespaces
+        self._new_namespaces = set()
 
     def refresh(self) -> None:
         """Take in changes of nodes before rows are read."""
@@ -139,6 +145,7 @@ class LiveCluster:
         job = job_of(change.new)
         if job is not None:
             self.past_namespaces.add(job.namespace)
+            self._new_namespaces.add(job.namespace)
             self._put(job)
         else:
             self.rows.drop("/".join(change.key))

@@ -22,9 +22,11 @@ def newest_job(connection: Connection, namespace: str, name: str) -> JobFact | N
     return None if row is None else job_of(row)
 
 
-def namespaces(connection: Connection) -> set[str]:
-    """Namespaces that have or had jobs."""
-    return set(connection.execute(sa.select(JOBS.c.namespace).distinct()).scalars())
+def namespaces(connection: Connection, most: int) -> set[str]:
+    """Namespaces that have or had jobs. Of more than `most` those of the newest jobs."""
+    newest = sa.func.max(JOBS.c.created_s).desc()
+    query = sa.select(JOBS.c.namespace).group_by(JOBS.c.namespace).order_by(newest, JOBS.c.namespace).limit(most)
+    return set(connection.execute(query).scalars())
 
 
 def jobs(

@@ -69,10 +69,10 @@ class Store(History):
         with self._reading() as connection:
             return reading.size_bytes(connection)
 
-    def namespaces(self) -> set[str]:
-        """Namespaces that have or had jobs."""
+    def namespaces(self, most: int) -> set[str]:
+        """Namespaces that have or had jobs. Of more than `most` those of the newest jobs."""
         with self._reading() as connection:
-            return reading.namespaces(connection)
+            return reading.namespaces(connection, most)
 
     def job(self, namespace: str, name: str) -> JobFact | None:
         """The newest job of that name."""

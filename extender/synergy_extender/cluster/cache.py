@@ -15,6 +15,7 @@ from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.names import GPU_RESOURCES, LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.jobs.index import JobIndex
+from synergy_extender.cluster.jobs.orphans import Orphans
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger, held_by_others
 from synergy_extender.cluster.node_requests.watch import NodeRequests
 from synergy_extender.cluster.one_look import Hidden, read_each
@@ -92,6 +93,7 @@ class ClusterCache:
         }
         if requests is not None:
             self._reflectors["provisioningrequests"] = requests.follow(client, on_change)
+        self._orphans = Orphans(self._reflectors["namespaces"])
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
         self._nodes: dict[str, Object] = {}
@@ -149,7 +151,7 @@ class ClusterCache:
         capacities = self.capacities()
         claimed = self._count_claims(capacities)
         return ClusterState(
-            jobs=dict(self._jobs.views),
+            jobs=self._orphans.without(self.jobs, self.pods),
             capacities=capacities,
             nodes=dict(self._nodes),
             allocatable=dict(self._allocatable),

@@ -163,8 +163,7 @@ class Executor:
         except Conflict as error:
             raise TryAgain("the job has changed since it was read") from error
         except NotFound as error:
-            self._jobs.drop(job.key, job.uid)
-            raise TryAgain("the job is gone") from error
+            raise self._not_found(job, error) from error
         except ApiError as error:
             await self._report_refused_status(job, error)
             raise
@@ -177,6 +176,14 @@ class Executor:
             )
             before = job.status.service.attained_gpu_seconds if job.status.service is not None else 0.0
             self._run_ended(allocation.purpose, outcome, service.attained_gpu_seconds - before)
+
+    def _not_found(self, job: JobView, error: NotFound) -> TryAgain:
+        """Forget a job that is gone. One without a namespace is still there, and goes on if there is one of that name
+        again."""
+        if error.message == f'namespaces "{job.namespace}" not found':
+            return TryAgain(error.message)
+        self._jobs.drop(job.key, job.uid)
+        return TryAgain("the job is gone")
 
     async def _report_refused_status(self, job: JobView, error: ApiError) -> None:
         """What no condition can show goes into an event, once until a write succeeds."""

@@ -43,7 +43,7 @@ class MemberWriter:
         except Conflict:
             self._refuse(array, f"TrainingJob {name} exists already, and is none of this array")
         except ApiError as error:
-            if error.code not in REFUSED:
+            if error.code not in REFUSED and not isinstance(error, NotFound):  # not found: the array's namespace
                 raise
             self._refuse(array, f"TrainingJob {name}: {error.message}")
         else:

@@ -29,6 +29,8 @@ _HARNESS_REASONS: Final = {
     "BadCommand": Reason.PROFILE_BAD_COMMAND,
 }
 _LONGEST_PROBLEM: Final = 600
+_LONGEST_MESSAGE: Final = 200
+"""Characters that are told of a message that is none of the harness's."""
 _CUT: Final = "... "
 _MOST_BYTES: Final = 1 << 50
 """The most bytes that a job may report, of its model and of its memory."""
@@ -167,6 +169,15 @@ class MeasurementFailure:
     problem: str
 
 
+def without_middle(text: str, most: int) -> str:
+    """The text; of one of more than `most` characters its beginning and its end: the last line of an output tells what
+    went wrong."""
+    if len(text) <= most:
+        return text
+    end = (most - len(_CUT)) // 2
+    return text[: most - len(_CUT) - end] + _CUT + text[len(text) - end :]
+
+
 def _with_end(problem: str, output: str) -> str:
     """The problem and as much of the output's end as there is room for: what went wrong stands in its last lines."""
     told = f"{problem[:_LONGEST_PROBLEM]}; its last output: "
@@ -190,7 +201,8 @@ def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
     try:
         message = _MESSAGE.validate_json(container.message)
     except ValidationError as error:
-        detail = f", termination message {container.message[:200]!r}{_wrong(error)}" if container.message else ""
+        told = without_middle(container.message.strip(), _LONGEST_MESSAGE)
+        detail = f", termination message {told!r}{_wrong(error)}" if told else ""
         return MeasurementFailure(Reason.PROFILE_NO_RESULT, f"exit code {container.exit_code}{detail}")
     if isinstance(message, _Failed):
         problem = message.message or message.reason

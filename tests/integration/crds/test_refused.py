@@ -401,6 +401,13 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         1e300,
         "spec.points[0].runs[0].relativeError: Invalid value",
     ),
+    "profile with a confidence without measure": (
+        THROUGHPUT_PROFILES,
+        samples.FULL_PROFILE,
+        "spec.confidence.0.memoryError",
+        1e300,
+        "spec.confidence[0].memoryError: Invalid value",
+    ),
     "short fingerprint": (THROUGHPUT_PROFILES, samples.FULL_PROFILE, "spec.fingerprint", "abc", "spec.fingerprint"),
 }
 

@@ -159,8 +159,9 @@ async def test_a_job_whose_namespace_is_gone_has_no_part_in_plans(
             await orphans.kube.delete(NAMESPACES, orphans.namespace)
         try:
             await orphans.kube.merge_patch(TRAINING_JOBS, "orphan", {"metadata": {"labels": {}}}, orphans.namespace)
-        except NotFound:
-            return True
+        except NotFound as error:
+            # by these words the operator tells it from a job that is gone
+            return error.message == f'namespaces "{orphans.namespace}" not found'
         return False
 
     await eventually(refuses, seconds=30, what="the API server to have seen that the namespace is gone")

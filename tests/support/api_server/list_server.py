@@ -50,7 +50,8 @@ class ListServer:
             self.lists[plural] += 1
             if plural in self.hidden or (plural in self.elsewhere and not namespace):
                 return 403, {"code": 403, "reason": "Forbidden", "message": f"{plural} is forbidden"}
-            items = [one for one in self.objects.get(plural, []) if not namespace or _namespace(one) == namespace]
+            listed = self._namespaces() if plural == "namespaces" else self.objects.get(plural, [])
+            items = [one for one in listed if not namespace or _namespace(one) == namespace]
             return 200, {"metadata": {"resourceVersion": "10"}, "items": items}
         found = self._find(parts[-2], namespace, parts[-1])
         if found is None:
@@ -79,6 +80,11 @@ class ListServer:
         if not dry:
             self.patches.append(body)
         return 200, {**found, "spec": {**found.get("spec", {}), **body.get("spec", {})}}
+
+    def _namespaces(self) -> list[Object]:
+        """Those that objects have."""
+        names = {_namespace(one) for objects in self.objects.values() for one in objects}
+        return [{"metadata": {"name": name}} for name in sorted(names) if name]
 
     def _find(self, plural: str, namespace: str, name: str) -> Object | None:
         same = [one for one in self.objects.get(plural, []) if one["metadata"]["name"] == name]

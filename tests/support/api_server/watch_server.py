@@ -14,19 +14,24 @@ from synergy_kube import KubeClient
 
 _JOBS = "/apis/kube-synergy.dev/v1alpha1/trainingjobs"
 _NODES = "/api/v1/nodes"
+_PODS = "/api/v1/pods"
+_NAMESPACES = "/api/v1/namespaces"
 
 
 class WatchServer:
-    """Lists `jobs` where TrainingJobs are asked for, `nodes` where nodes are, nothing elsewhere; sends their watches
-    what is put in `events` and `node_events`; answers a question about one object with what `now` has under its path;
-    keeps these paths (`asked`), the patches and posts that come; and refuses every further read once `failing` is set.
-    """
+    """Lists `jobs`, `nodes`, `pods` and `namespaces`, and nothing of other kinds; sends the watches of jobs, nodes and
+    namespaces what is put in `events`, `node_events` and `namespace_events`; answers a question about one object with
+    what `now` has under its path; keeps these paths (`asked`), the patches and posts that come; and refuses every
+    further read once `failing` is set."""
 
     def __init__(self, *jobs: dict[str, Any]) -> None:
         self.jobs = list(jobs)
         self.nodes: list[dict[str, Any]] = []
+        self.pods: list[dict[str, Any]] = []
+        self.namespaces: list[dict[str, Any]] = [namespace_object("team")]
         self.events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.node_events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.namespace_events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.now: dict[str, dict[str, Any]] = {}
         self.patches: list[dict[str, Any]] = []
         self.posts: list[dict[str, Any]] = []
@@ -36,7 +41,6 @@ class WatchServer:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """The answer to any request."""
-        items = {_JOBS: self.jobs, _NODES: self.nodes}.get(request.path, [])
         if request.method == "PATCH":
             self.patches.append(await request.json())
             return web.json_response({"code": 409, "reason": "Conflict", "message": "changed"}, status=409)
@@ -44,8 +48,8 @@ class WatchServer:
             self.posts.append(await request.json())
             return web.json_response(self.posts[-1], status=201)
         if "watch" in request.query:
-            events = {_JOBS: self.events, _NODES: self.node_events}.get(request.path)
-            return await self._watch(request, events or asyncio.Queue())
+            queues = {_JOBS: self.events, _NODES: self.node_events, _NAMESPACES: self.namespace_events}
+            return await self._watch(request, queues.get(request.path) or asyncio.Queue())
         if self.failing:
             self.refused += 1
             return web.json_response({"code": 500, "reason": "InternalError", "message": "down"}, status=500)
@@ -53,13 +57,22 @@ class WatchServer:
             self.asked.append(request.path)
             found = self.now.get(request.path)
             return web.json_response(found or {"code": 404, "reason": "NotFound"}, status=200 if found else 404)
-        return web.json_response({"metadata": {"resourceVersion": "10"}, "items": items})
+        return web.json_response({"metadata": {"resourceVersion": "10"}, "items": self._listed(request.path)})
+
+    def _listed(self, path: str) -> list[dict[str, Any]]:
+        collections = {_JOBS: self.jobs, _NODES: self.nodes, _PODS: self.pods, _NAMESPACES: self.namespaces}
+        return collections.get(path, [])
 
     async def _watch(self, request: web.Request, events: asyncio.Queue[dict[str, Any]]) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         while True:
             await response.write(msgspec.json.encode(await events.get()) + b"\n")
+
+
+def namespace_object(name: str, version: str = "1") -> dict[str, Any]:
+    """A namespace."""
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": version}}
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ from aiohttp import web
 from support.extender.cluster import allocation, job_object, node_object, share
 from synergy_api.timestamps import format_time
 from synergy_kube import Resource
-from synergy_kube.resources import NODES, SCHEDULING_POLICIES, TRAINING_JOBS
+from synergy_kube.resources import NAMESPACES, NODES, SCHEDULING_POLICIES, TRAINING_JOBS
 
 Object = dict[str, Any]
 USERS = {"admin": {"*"}, "team": {"team"}, "nobody": set[str]()}
@@ -148,6 +148,9 @@ def fill(api: StandInApi, *, nodes: int, jobs: int, namespaces: int, seed: int =
     for index in range(nodes):
         gpu_type = "T4" if index % 2 else "V100"
         api.put(NODES, node_object(f"node-{index:04}", cpu=64, memory_gib=512, gpu_type=gpu_type))
+    names = ["team", *(f"team-{number}" for number in range(1, namespaces))]
+    for name in names:
+        api.put(NAMESPACES, {"metadata": {"name": name}})
     free = [8] * nodes
     first = 0
     for index in range(jobs):
@@ -157,8 +160,7 @@ def fill(api: StandInApi, *, nodes: int, jobs: int, namespaces: int, seed: int =
             free[place] -= gpus
             while first < nodes and free[first] == 0:
                 first += 1
-        namespace = "team" if index % namespaces == 0 else f"team-{index % namespaces}"
-        api.put(TRAINING_JOBS, job(index, namespace, gpus, place, chance))
+        api.put(TRAINING_JOBS, job(index, names[index % namespaces], gpus, place, chance))
 
 
 def job(index: int, namespace: str, gpus: int, node: int | None, chance: random.Random) -> Object:

@@ -18,29 +18,32 @@ are Paragon's and Quasar's idea; here they are what the load does not explain.
 The weights are some hundred numbers; a prediction is a dozen products.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from synergy_core.colocation.predictors.of_pairs import ByNames, PairFractions
-from synergy_core.model.arrays import Ints
-from synergy_core.model.measurement import LEAST, Observation, SharedMeasurement
+from synergy_core.colocation.predictors.bayes import Private, learnt
+from synergy_core.colocation.predictors.by_weights import ByWeights
+from synergy_core.colocation.predictors.features import RANDOM, Feature, features_of, features_of_all
+from synergy_core.colocation.predictors.of_pairs import PairFractions
+from synergy_core.model.arrays import Floats
+from synergy_core.model.measurement import Observation, SharedMeasurement
 from synergy_core.model.usage import Usage
 
-Floats = npt.NDArray[np.float64]
-Feature = tuple[str, str]
-"""A kind of weight, and the model or configuration whose weight it is (nothing for those of the load)."""
-
-LOAD = ("partners", "compute", "product", "excess")
-RANDOM = ("own", "own x compute", "own configuration", "partner", "partner x own", "partner configuration", "pair")
-_BESIDE = " beside "
 _LOAD_VARIANCE = 1.0
 _STEPS = 60
+_FEW = 16
+"""Observations: a weight that was not fitted and that more of them have is a common one (`bayes`). So the models of
+references are, beside which all jobs are measured."""
+_CORRECTED = 16
+"""As many corrected predictors are kept: one for each GPU type of a plan, and those of a plan or two before. Each has
+some megabytes where thousands of observations correct it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Effects:
     """The weights after some measurements: their mean and covariance."""
 
@@ -54,49 +57,77 @@ class Effects:
 
     def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
         """The fraction of each job if all of them share one GPU."""
-        if len(usages) < 2:
-            return (1.0,) * len(usages)
-        weights = dict(zip(self.names, self.mean.tolist(), strict=True))
-        seen = [usage.seen_by(counters=self.counters) for usage in usages]
-        return tuple(max(LEAST, 1.0 + _dot(features, weights)) for features in _features_of_all(seen))
+        return self._by_weights.fractions(usages)
 
     def of_pairs(self, usages: Sequence[Usage]) -> PairFractions:
         """`fractions` of many pairs of jobs with these usages."""
-        weights = dict(zip(self.names, self.mean.tolist(), strict=True))
-        sums = _SumsOfPairs([usage.seen_by(counters=self.counters) for usage in usages], weights)
-        return lambda two: np.maximum(LEAST, 1.0 + sums.of(two))
+        return self._by_weights.of_pairs(usages)
 
-    def corrected(self, observations: Sequence[Observation]) -> "Effects":
-        """The weights after these observations as well (Bayes' rule; the noise stays as it was estimated)."""
-        if not observations:
-            return self
-        features = [
-            _features(
-                one.own.seen_by(counters=self.counters),
-                [partner.seen_by(counters=self.counters) for partner in one.partners],
-            )
-            for one in observations
-        ]
-        wider = self._with(feature for one in features for feature in one)
-        x = _matrix(features, wider.names)
-        rest = np.array([one.fraction - 1.0 for one in observations]) - x @ wider.mean
-        xs = x @ wider.covariance
-        noise = self.variances["job"] + self.variances["together"]
-        gain = np.linalg.solve(xs @ x.T + noise * np.eye(len(observations)), xs).T
-        return replace(wider, mean=wider.mean + gain @ rest, covariance=wider.covariance - gain @ xs)
+    def corrected(self, observations: Sequence[Observation]) -> "Effects | Corrected":
+        """What it predicts after these observations as well (Bayes' rule; the noise stays as it was estimated)."""
+        return _corrected(self, tuple(observations)) if observations else self
 
-    def _with(self, features: Iterable[Feature]) -> "Effects":
-        known = set(self.names)
-        new = sorted({feature for feature in features if feature not in known})
-        if not new:
-            return self
-        size = len(self.names)
-        covariance = np.zeros((size + len(new),) * 2)
-        covariance[:size, :size] = self.covariance
-        for index, (kind, _) in enumerate(new, start=size):
-            covariance[index, index] = self.variances[kind]
-        mean = np.concatenate([self.mean, np.zeros(len(new))])
-        return replace(self, names=(*self.names, *new), mean=mean, covariance=covariance)
+    @cached_property
+    def _by_weights(self) -> ByWeights:
+        return ByWeights(dict(zip(self.names, self.mean.tolist(), strict=True)), self.counters)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corrected(ByWeights):
+    """Predicts by the weights after observations."""
+
+    fitted: Effects
+    observations: tuple[Observation, ...]
+
+    def corrected(self, observations: Sequence[Observation]) -> "Effects | Corrected":
+        """What is predicted after further observations."""
+        return self.fitted.corrected((*self.observations, *observations)) if observations else self
+
+
+@lru_cache(maxsize=_CORRECTED)
+def _corrected(fitted: Effects, observations: tuple[Observation, ...]) -> Corrected:
+    """`Effects.corrected`: kept, as most plans have the observations of the last one."""
+    features = [
+        features_of(
+            one.own.seen_by(counters=fitted.counters),
+            [partner.seen_by(counters=fitted.counters) for partner in one.partners],
+        )
+        for one in observations
+    ]
+    uses = Counter(feature for one in features for feature in one)
+    new = sorted(uses.keys() - set(fitted.names))
+    often = [feature for feature in new if uses[feature] > _FEW]
+    seldom = [feature for feature in new if uses[feature] <= _FEW]
+    common = (*fitted.names, *often)
+    mean = np.concatenate([fitted.mean, np.zeros(len(often))])
+    covariance = np.diag(np.concatenate([np.zeros(len(fitted.mean)), _variances(fitted, often)]))
+    covariance[: len(fitted.mean), : len(fitted.mean)] = fitted.covariance
+
+    x = _matrix(features, common)
+    rest = np.array([one.fraction - 1.0 for one in observations]) - x @ mean
+    noise = fitted.variances["job"] + fitted.variances["together"]
+    of_common, of_seldom = learnt(x, covariance, _private(features, seldom, _variances(fitted, seldom)), noise, rest)
+    weights = zip((*common, *seldom), (*(mean + of_common).tolist(), *of_seldom.tolist()), strict=True)
+    return Corrected(dict(weights), fitted.counters, fitted, observations)
+
+
+def _variances(fitted: Effects, features: Sequence[Feature]) -> Floats:
+    return np.array([fitted.variances[kind] for kind, _ in features], dtype=np.float64)
+
+
+def _private(features: Sequence[Mapping[Feature, float]], names: Sequence[Feature], variances: Floats) -> Private:
+    """Which of the weights with these names each observation has."""
+    number = {name: index for index, name in enumerate(names)}
+    entries = sorted(
+        (number[feature], row, value)
+        for row, one in enumerate(features)
+        for feature, value in one.items()
+        if feature in number
+    )
+    weights, rows, factors = zip(*entries, strict=True) if entries else ((), (), ())
+    return Private(
+        np.array(rows, dtype=np.int64), np.array(weights, dtype=np.int64), np.array(factors, dtype=float), variances
+    )
 
 
 def fit_effects(measurements: Sequence[SharedMeasurement], *, counters: bool = False) -> Effects:
@@ -106,7 +137,7 @@ def fit_effects(measurements: Sequence[SharedMeasurement], *, counters: bool = F
     """
     if len(measurements) < 3:
         raise ValueError(f"{len(measurements)} measurements are too few; give at least three")
-    features = [one for measurement in measurements for one in _features_of_all(measurement.usages)]
+    features = [one for measurement in measurements for one in features_of_all(measurement.usages)]
     names = tuple(sorted({feature for one in features for feature in one}))
     kinds = [kind for kind, _ in names]
     statistics = _Statistics(_matrix(features, names), measurements)
@@ -163,97 +194,12 @@ def _maximised(kinds: Sequence[str], mean: Floats, covariance: Floats, before: M
     return found
 
 
-def _features_of_all(usages: Sequence[Usage]) -> list[dict[Feature, float]]:
-    return [_features(own, (*usages[:index], *usages[index + 1 :])) for index, own in enumerate(usages)]
-
-
-def _features(own: Usage, partners: Sequence[Usage]) -> dict[Feature, float]:
-    load = sum(partner.compute for partner in partners)
-    found: dict[Feature, float] = {
-        ("partners", ""): float(len(partners)),
-        ("compute", ""): load,
-        ("product", ""): own.compute * load,
-        ("excess", ""): max(0.0, own.compute + load - 1.0),
-    }
-    if own.model:
-        found["own", own.model] = 1.0
-        found["own x compute", own.model] = load
-        found["own configuration", _configuration(own)] = 1.0
-    for partner in partners:
-        if partner.model:
-            weights = (
-                (("partner", partner.model), 1.0),
-                (("partner x own", partner.model), own.compute),
-                (("partner configuration", _configuration(partner)), 1.0),
-            )
-            for feature, value in weights:
-                found[feature] = found.get(feature, 0.0) + value
-        if own.model and partner.model:
-            beside = ("pair", f"{own.model}{_BESIDE}{partner.model}")
-            found[beside] = found.get(beside, 0.0) + 1.0
-    return found
-
-
-def _configuration(usage: Usage) -> str:
-    return f"{usage.model} {usage.configuration}"
-
-
-def _dot(features: Mapping[Feature, float], weights: Mapping[Feature, float]) -> float:
-    total = 0.0
-    for feature, value in features.items():  # in turn: from Python 3.12 on, `sum` rounds otherwise than arrays do
-        total += value * weights.get(feature, 0.0)
-    return total
-
-
-class _SumsOfPairs:
-    """`_dot` of the features of two jobs, for many pairs: the same products, added in the same order."""
-
-    def __init__(self, usages: Sequence[Usage], weights: Mapping[Feature, float]) -> None:
-        self._compute = np.array([usage.compute for usage in usages], dtype=float)
-        self._load = [weights.get((kind, ""), 0.0) for kind in LOAD]
-        models = [usage.model for usage in usages]
-        configurations = [_configuration(usage) for usage in usages]
-        self._of_job = [
-            np.array(
-                [weights.get((kind, name), 0.0) if model else 0.0 for name, model in zip(names, models, strict=True)]
-            )
-            for kind, names in zip(RANDOM, (models, models, configurations) * 2, strict=False)
-        ]
-        """By kind but for the last, which is of pairs."""
-        self._of_pair = ByNames(models, _weights_of_pairs(weights))
-
-    def of(self, two: Ints) -> Floats:
-        """2 x P."""
-        other = two[::-1]
-        own, load = self._compute[two], self._compute[other]
-        partners, compute, product, excess = self._load
-        total = partners + load * compute
-        total += own * load * product
-        total += np.maximum(0.0, own + load - 1.0) * excess
-        factors = ((two, 1.0), (two, load), (two, 1.0), (other, 1.0), (other, own), (other, 1.0))
-        for weights, (whose, factor) in zip(self._of_job, factors, strict=True):
-            if weights.any():
-                total += factor * weights[whose]
-        return total + self._of_pair.of(two) if self._of_pair else total
-
-
-def _weights_of_pairs(weights: Mapping[Feature, float]) -> dict[tuple[str, str], float]:
-    """By job and partner. A model's name may have the word between them in it, so each place of it is tried."""
-    found = {}
-    for (kind, name), weight in weights.items():
-        place = name.find(_BESIDE) if kind == "pair" else -1
-        while place >= 0:
-            own, partner = name[:place], name[place + len(_BESIDE) :]
-            if own and partner:
-                found[own, partner] = weight
-            place = name.find(_BESIDE, place + 1)
-    return found
-
-
 def _matrix(features: Sequence[Mapping[Feature, float]], names: Sequence[Feature]) -> Floats:
+    """The factors of the weights with these names; a row has those of one job."""
     place = {name: index for index, name in enumerate(names)}
     x = np.zeros((len(features), len(names)))
     for row, one in enumerate(features):
         for feature, value in one.items():
-            x[row, place[feature]] = value
+            if feature in place:
+                x[row, place[feature]] = value
     return x

@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from synergy_core.colocation.predictors.effects import LOAD, RANDOM, Effects
+from synergy_core.colocation.predictors.effects import Effects
 from synergy_core.colocation.predictors.estimator import Estimator
+from synergy_core.colocation.predictors.features import LOAD, RANDOM
 from synergy_core.colocation.predictors.references import References
 from synergy_core.colocation.predictors.sums import LinearSums
 from synergy_core.model.measurement import Predictor

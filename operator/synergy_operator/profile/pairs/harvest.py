@@ -17,7 +17,7 @@ from synergy_operator.profile.pairs.references import (
     reference_table,
     usage_on,
 )
-from synergy_operator.profile.result import MeasuredPoint, MeasurementFailure, SeenTogether
+from synergy_operator.profile.result import MeasuredPoint, MeasurementFailure, SeenTogether, without_middle
 from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
@@ -65,7 +65,7 @@ def set_aside(profile: ProfileStatus, run: PairRun, reference: tuple[str, str], 
         model=model,
         own_model=model_on(run.gpu_type, run.spec, profile.fingerprint),
         reference=name,
-        problem=problem[:_LONGEST_PROBLEM],
+        problem=without_middle(problem, _LONGEST_PROBLEM),
         measured_at=format_time(run.now),
     )
     return with_pairs(profile, run.observed, run.spec, [failed])
@@ -100,7 +100,7 @@ def _pair(own: Side, other: Side, profile: ProfileStatus, run: PairRun) -> Refer
         usage=usage if kept is not None else None,
         seconds=round(seconds, 1),
         gpu_seconds=round(_held(own[1], other[1]), 1),
-        problem=problem[:_LONGEST_PROBLEM],
+        problem=without_middle(problem, _LONGEST_PROBLEM),
         measured_at=format_time(run.now),
     )
 

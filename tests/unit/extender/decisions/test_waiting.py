@@ -81,7 +81,16 @@ def test_each_waiting_job_hears_its_place_in_line_and_why() -> None:
     [
         job("stays", status={"phase": "Running", "allocation": allocation(share("n1", 2)), "service": {"run": 1}}),
         job("ended", status={"phase": "Succeeded"}),
+        job(
+            "not-released",
+            status={
+                "phase": "Succeeded",
+                "allocation": allocation(share("n1", 2)),
+                "service": {"run": 1, "endedRun": 1},
+            },
+        ),
     ],
+    ids=lambda one: one.key.name,
 )
 def test_a_run_that_stays_and_a_job_that_has_ended_are_ahead_of_nobody(ahead: JobView) -> None:
     state = cluster(NODES, [ahead, job("a")])

@@ -155,6 +155,17 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     assert len(known.nodes) <= 3, "those of the last two snapshots"
 
 
+def test_a_node_that_changes_its_label_admits_other_jobs() -> None:
+    known, jobs = KnownSnapshot(), [job("a", template={"nodeSelector": {"zone": "east"}})]
+    for zones in ("east", "west"), ("west", "east"), ("east", "east"):
+        nodes = [node_object(f"n{index}") for index in range(2)]
+        for node, zone in zip(nodes, zones, strict=True):
+            node["metadata"]["labels"]["zone"] = zone
+        built = build_snapshot(cluster(nodes, jobs), mode="fill", now=NOW, round_s=20, known=known)
+        admitted = tuple(f"n{index}" for index, zone in enumerate(zones) if zone == "east")
+        assert built.snapshot.jobs[0].nodes == (None if len(admitted) == 2 else admitted)
+
+
 def test_constraints_that_no_job_has_any_more_are_forgotten() -> None:
     """Nodes may stay the same for weeks, while a user edits a job."""
     known, nodes = KnownSnapshot(), [node_object("n1"), node_object("n2")]

@@ -9,11 +9,13 @@ import pytest
 from support.api_server.watch_server import WatchServer, connected
 from support.operator.world import World
 from synergy_api import names
+from synergy_api.quantity import LARGEST
 from synergy_kube.reflector import Change
 from synergy_operator.edge.controller import Controller
 from synergy_operator.edge.environment import Environment
 from synergy_operator.edge.trimming import VIEW, trimmed
 from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
+from synergy_operator.views.metadata import number_of
 from synergy_operator.views.pod import read_pod
 
 Json = dict[str, Any]
@@ -40,6 +42,15 @@ def test_a_pod_can_be_read_whatever_its_annotations_say(name: str, text: str) ->
     pod = _pod()
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "500m"
     assert VIEW in trimmed(read_pod)(_edited(pod, annotations={name: text}))
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [(None, -1), ("x", -1), ("7", 7), (str(LARGEST), LARGEST), (str(LARGEST + 1), -1), ("9" * 5000, -1)],
+    ids=["none", "text", "small", "largest", "larger", "long"],
+)
+def test_a_number_that_no_status_can_have_is_none(text: str | None, number: int) -> None:
+    assert number_of(text) == number
 
 
 async def test_a_pod_whose_label_changes_is_one_of_the_other_job_s_alone(tmp_path: Path) -> None:

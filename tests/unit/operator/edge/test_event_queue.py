@@ -108,6 +108,19 @@ async def test_only_some_are_posted_per_second(idle: asyncio.Event, count: int, 
     await asyncio.gather(task, return_exceptions=True)
 
 
+async def test_after_a_rest_some_come_at_once() -> None:
+    """As many as half a second brings: 20 at 40 a second."""
+    queue = EventQueue(at_once(), per_second_at_rest=40.0)
+
+    async def turns() -> None:
+        for _ in range(20):
+            await queue._turn(0.0)
+
+    taken = asyncio.create_task(turns())
+    await asyncio.sleep(0)
+    assert taken.done(), "none of them waits"
+
+
 async def test_too_many_are_lost_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     queue, posted = EventQueue(at_once()), list[str]()
     with caplog.at_level(logging.WARNING):

@@ -262,15 +262,17 @@ def test_jobs_with_templates_above_the_limit_cost_little_memory() -> None:
 
 
 def test_of_a_template_above_the_limit_an_outline_and_the_size_are_kept() -> None:
-    item = _item(spec={"template": _template("x" * MOST_TEMPLATE_BYTES, terminationGracePeriodSeconds=5)})
+    sidecar = {"name": "logs", "image": "l", "restartPolicy": "Always"}
+    pod = {"terminationGracePeriodSeconds": 5, "initContainers": [{**sidecar, "command": ["c"]}]}
+    item = _item(spec={"template": _template("x" * MOST_TEMPLATE_BYTES, **pod)})
     view = store_job(item).view()
     assert view == read_job(item)
     assert view.template_too_large
     assert view.spec is not None
     container = {"name": "main", "image": "i", "resources": {"limits": {"cpu": 1}}}
-    outline = {"terminationGracePeriodSeconds": 5, "containers": [container], "initContainers": []}
+    outline = {"terminationGracePeriodSeconds": 5, "containers": [container], "initContainers": [sidecar]}
     assert view.spec.template == {"spec": outline}
-    larger = _item(spec={"template": _template("x" * (MOST_TEMPLATE_BYTES + 1), terminationGracePeriodSeconds=5)})
+    larger = _item(spec={"template": _template("x" * (MOST_TEMPLATE_BYTES + 1), **pod)})
     assert not store_job(larger).decides_as(store_job(item)), "its condition tells the size"
 
 
@@ -290,6 +292,16 @@ def test_an_outline_has_a_container_and_is_small_whatever_the_template_is(templa
     assert spec is not None
     assert spec.template["spec"]["containers"] == [{}]
     assert len(kept.body) < 10_000
+
+
+def test_the_view_of_a_job_that_is_gone_is_not_kept() -> None:
+    cache = JobCache()
+    for name in ("a", "b"):
+        cache.take(_item(name=name, uid=name))
+    cache.drop(("team", "a"))
+    assert list(cache._views) == [("team", "b")]
+    cache.drop(("team", "b"))
+    assert cache._view_bytes == 0
 
 
 def test_views_of_large_jobs_are_kept_as_long_as_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:

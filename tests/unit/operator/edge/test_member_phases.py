@@ -51,5 +51,14 @@ def test_an_array_is_looked_at_when_a_job_of_it_changes_its_phase_or_goes() -> N
     assert told.drop() == frozenset()
 
 
+def test_of_a_member_that_is_gone_nothing_is_kept() -> None:
+    """Arrays make thousands of them."""
+    told = Told()
+    told.update("Running")
+    assert (len(told.members._known), len(told.members._seen)) == (1, 1)
+    told.drop()
+    assert (len(told.members._known), len(told.members._seen)) == (0, 0)
+
+
 def test_a_job_of_no_array_concerns_none() -> None:
     assert Told().update("Running", member=False) == frozenset()

@@ -4,7 +4,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.operator.before import jobs_before
@@ -137,6 +137,7 @@ def view(name: str, after: list[str], phase: str | None = None) -> JobView:
 
 
 @given(st.lists(st.tuples(names, st.none() | states), max_size=12))
+@example([("a", (["b"], None)), ("b", (["c"], None)), ("c", (["a"], None)), ("c", ([], None))])
 def test_the_index_finds_each_job_of_which_something_else_is_to_be_told(
     changes: list[tuple[str, tuple[list[str], str | None] | None]],
 ) -> None:

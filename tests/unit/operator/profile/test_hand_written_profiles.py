@@ -13,6 +13,9 @@ from synergy_operator.profile.points import cpu_runs
 
 NAME = "0123456789abcdef"
 POINT = {"gpuType": "V100", "cpuMillis": 1000, "memoryBytes": 1, "stepsPerSecond": 1.0}
+CONFIDENCE = {"gpuType": "V100", "level": "Low", "uncertainty": 1.0, "runs": 1}
+ERRORS = ("uncertainty", "runToRun", "memoryError")
+"""Fields of a confidence."""
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 2000], "memoryBytes": [1], "stepsPerSecond": [[1.0], [2.0]]}
 
 
@@ -39,6 +42,16 @@ def profile(name: str = NAME, matrix: dict[str, Any] | None = None, **spec: Any)
         (profile(image=""), "InvalidProfile", "spec.image"),
         (profile(points=[{**POINT, "relativeError": -1}]), "InvalidProfile", "spec.points.0.relativeError: Input"),
         (profile(points=[{**POINT, "relativeError": nan}]), "InvalidProfile", "spec.points.0.relativeError: Input"),
+        (
+            profile(confidence=[{**CONFIDENCE, "uncertainty": -1}]),
+            "InvalidProfile",
+            "spec.confidence.0.uncertainty: In",
+        ),
+        (
+            profile(confidence=[{**CONFIDENCE, "memoryError": nan}]),
+            "InvalidProfile",
+            "spec.confidence.0.memoryError: In",
+        ),
         (profile(name="another"), "FingerprintDiffers", "looked for as 0123456789abcdef"),
     ],
 )
@@ -85,6 +98,20 @@ def test_an_error_that_was_stored_before_it_had_a_bound_is_read_as_the_largest(e
         assert isfinite(estimates(cpu_runs(points, "V100"))[1000].high)
 
 
+@pytest.mark.parametrize("error", [1e300, inf, 10**400], ids=["large", "infinite", "beyond a float"])
+def test_a_confidence_that_was_stored_before_it_had_a_bound_is_read_as_the_worst(error: float) -> None:
+    known, finding = check_profile(profile(confidence=[CONFIDENCE | dict.fromkeys(ERRORS, error)]))
+    assert known is not None, finding
+    (found,) = known.confidence
+    assert (found.uncertainty, found.run_to_run, found.memory_error) == (1e6, 1e6, 1e6)
+
+
+def test_a_confidence_without_the_errors_that_it_may_leave_out_is_read() -> None:
+    known, finding = check_profile(profile(confidence=[CONFIDENCE]))
+    assert known is not None, finding
+    assert [(one.run_to_run, one.memory_error) for one in known.confidence] == [(None, None)]
+
+
 def measuring(point: dict[str, Any]) -> dict[str, Any]:
     """The profile of a job with this point, as the API server has it."""
     return {"state": "Measuring", "points": [point]}
@@ -97,5 +124,7 @@ def test_the_api_server_refuses_a_larger_one(kind: str, part: tuple[str, ...]) -
     for name in part:
         node = node["properties"][name]
     point = node["properties"]["points"]["items"]["properties"]
+    confidence = node["properties"]["confidence"]["items"]["properties"]
     errors = [point["relativeError"], point["runs"]["items"]["properties"]["relativeError"]]
-    assert [(one["minimum"], one["maximum"]) for one in errors] == [(0, 1e6)] * 2
+    errors += [confidence[field] for field in ERRORS]
+    assert [(one.get("minimum"), one.get("maximum")) for one in errors] == [(0, 1e6)] * 5

@@ -64,6 +64,16 @@ def test_a_long_message_leaves_no_room_for_the_output() -> None:
     assert found.problem == "m" * 600
 
 
+def test_of_a_message_that_is_none_of_the_harness_the_beginning_and_the_last_line_are_told() -> None:
+    output = "Traceback:\n" + "  File x\n" * 200 + "ValueError: bad sample 5\n"
+    found = read_result(ContainerView(exit_code=1, message=output))
+    assert isinstance(found, MeasurementFailure)
+    assert found.reason is Reason.PROFILE_NO_RESULT
+    assert found.problem.startswith("exit code 1, termination message 'Traceback:")
+    assert found.problem.endswith("ValueError: bad sample 5'")
+    assert len(found.problem) < 300
+
+
 numbers = (
     st.floats()
     | st.integers(-(10**40), 10**40)

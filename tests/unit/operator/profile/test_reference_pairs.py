@@ -253,6 +253,7 @@ def test_with_a_table_of_references_the_match_says_which_one_the_job_is_like_and
         (told(6.0), told(4.0, begin=55.0), 0, "less than 10 s"),
         (told(0.05), told(4.0), 0, "less than 10 s"),
         (failed("Crashed", "exit code 1"), told(4.0), 1, "the job: exit code 1"),
+        (failed("Crashed", "exit code 1", "x" * 600 + "\nValueError: bad"), told(4.0), 1, "ValueError: bad"),
         (json.dumps({"outcome": "measured", "steps_per_second": 2.0}), told(4.0), 0, "upgrade the profiler"),
         (marked([0.0, 0], [60.0, 10**20]), told(4.0), 0, "upgrade the profiler"),
         (marked([-1e308, 0], [1e308, 500]), marked([-1e308, 0], [1e308, 501]), 0, "upgrade the profiler"),
