@@ -6,6 +6,8 @@ Many objects have 5 KB, and some 1.5 MB: 500 of these at once would end a proces
 from collections.abc import AsyncGenerator
 from typing import Final, Protocol
 
+import aiohttp
+
 from synergy_kube.answers import Page
 from synergy_kube.errors import ApiError, LongAnswer
 
@@ -36,11 +38,14 @@ async def in_pages(ask: Ask, most: int, what: str) -> AsyncGenerator[Page]:
     """All pages of a collection, each of at most `most` objects. `what` names the collection in errors.
 
     A page is empty once the next one is asked for, so that only one is in memory. Where an answer takes too
-    long, few objects are asked for: an API server needs seconds to put 700 MB together. Raises what `ask` raises.
+    long, few objects are asked for: an API server needs seconds to put 700 MB together. From then on a page has at
+    most half as many as that answer: each one that comes too late costs seconds, and the version of the list is
+    forgotten after some minutes. Raises what `ask` raises.
     """
     rest, count = "", most
     for _ in range(_PAGES_MOST):
-        page, count = await _fitting(ask, count, rest)
+        page, count, late = await _fitting(ask, count, rest)
+        most = max(_FEW, late // 2) if late else most
         rest, count = page.rest, min(most, _following(page, count))
         yield page
         page.drop()
@@ -49,17 +54,19 @@ async def in_pages(ask: Ask, most: int, what: str) -> AsyncGenerator[Page]:
     raise ApiError(500, "TooManyPages", f"the list of {what} does not end")
 
 
-async def _fitting(ask: Ask, count: int, rest: str) -> tuple[Page, int]:
-    """The page after `rest`, and how many objects were asked for in the end. A single object may have any size."""
+async def _fitting(ask: Ask, count: int, rest: str) -> tuple[Page, int, int]:
+    """The page after `rest`, how many objects were asked for in the end, and of how many there was no answer in time; 0
+    if there was one. A single object may have any size."""
+    late = 0
     while True:
         try:
-            return await ask(most=count, after=rest, most_bytes=PAGE_BYTES if count > 1 else 0), count
+            return await ask(most=count, after=rest, most_bytes=PAGE_BYTES if count > 1 else 0), count, late
         except LongAnswer:
             count = _FEW if count > _FEW else 1
-        except TimeoutError:
-            if count <= _FEW:
-                raise  # it is not for the objects' size
-            count = _FEW
+        except TimeoutError as error:
+            if count <= _FEW or isinstance(error, aiohttp.ConnectionTimeoutError):
+                raise  # it is not for the objects
+            count, late = _FEW, count
 
 
 def _following(page: Page, asked: int) -> int:

@@ -33,8 +33,8 @@ class Answers:
 
 
 async def placed(question: Question) -> Answers:
-    """The answers. A process that ends before it has told a cluster is started again; if that does not help, it raises
-    NoForecastError."""
+    """The answers. A process that ends before it has told a cluster, or does not start, is started again; if that does
+    not help, it raises NoForecastError."""
     if not question.jobs:
         return Answers({})
     request = await asyncio.to_thread(lambda: tuple(frames(question)))
@@ -44,13 +44,16 @@ async def placed(question: Question) -> Answers:
         if answers.ended_at or not answers.why:
             return answers
         why = answers.why
-        _LOG.error("the process of forecasts ended before it had told a cluster: %s", why)
+        _LOG.error("there is no forecast of any cluster: %s", why)
     raise NoForecastError(why)
 
 
 async def _answers(question: Question, request: Sequence[bytes]) -> Answers:
-    """What one process answers. `why` without `ended_at`: it ended before it had told a cluster."""
-    child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
+    """What one process answers. `why` without `ended_at`: it ended before it had told a cluster, or did not start."""
+    try:
+        child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
+    except OSError as error:  # too many processes, or no memory for another
+        return Answers({}, why=f"the process of a forecast does not start: {error}")
     asking = asyncio.create_task(_ask(child, request))
     found: dict[str, Placed] = {}
     cluster = ""

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,13 @@ async def test_a_process_that_begins_no_forecast_is_a_failure(played: Played, th
     assert not played.lives
 
 
+async def test_a_process_that_cannot_be_started_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the container may have no further process: jobs get their clusters without a forecast then."""
+    monkeypatch.setattr(sys, "executable", "/no/such/program")
+    with pytest.raises(NoForecastError, match=r"does not start: .*/no/such/program"):
+        await placed(question("a"))
+
+
 async def test_a_process_that_dies_before_it_has_told_a_cluster_is_started_again(played: Played) -> None:
     answer = pickle.dumps(("a", IN_EAST))
     second = f"sys.stdout.buffer.write({LENGTH.pack(len(answer)) + answer!r})"
@@ -131,5 +139,5 @@ async def test_time_is_counted_for_each_forecast_anew(played: Played) -> None:
     slow = "for job in ('a', 'b', 'c'):\n    time.sleep(1.2)\n    sys.stdout.buffer.write(MESSAGE[job])\n"
     answers = {job: pickle.dumps((job, IN_EAST)) for job in ("a", "b", "c")}
     framed = {job: LENGTH.pack(len(one)) + one for job, one in answers.items()}
-    played.tells(then=f"MESSAGE = {framed!r}\n{slow}    sys.stdout.buffer.flush()")
+    played.tells(("", "east"), then=f"MESSAGE = {framed!r}\n{slow}    sys.stdout.buffer.flush()")
     assert await placed(question("a", "b", "c")) == Answers(dict.fromkeys(("a", "b", "c"), IN_EAST))

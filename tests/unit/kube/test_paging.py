@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
@@ -96,6 +97,23 @@ async def test_after_large_objects_pages_grow_again() -> None:
     assert len(collection.asked) < 20
 
 
+async def test_after_few_small_objects_an_api_server_does_not_put_hundreds_of_large_ones_together() -> None:
+    """It would for an answer that is not read to its end."""
+    collection, vain = Collection(*[*[_SMALL] * 10, *[_LARGE] * 30] * 10), list[int]()
+
+    async def ask(*, most: int, after: str, most_bytes: int) -> Page:
+        try:
+            return await collection.ask(most=most, after=after, most_bytes=most_bytes)
+        except LongAnswer:
+            vain.append(sum(collection.sizes[int(after or 0) :][:most]))
+            raise
+
+    async for _ in in_pages(ask, PAGE_ITEMS, "nodes"):
+        pass
+    assert vain[0] > 400 << 20
+    assert max(vain[1:]) <= 4 * PAGE_BYTES
+
+
 async def test_an_object_that_is_larger_than_a_page_comes_alone() -> None:
     collection = Collection(_SMALL, PAGE_BYTES + 1, _SMALL)
     names, _ = await collection.read()
@@ -117,17 +135,39 @@ async def test_a_server_that_needs_its_time_for_bytes_is_asked_for_fewer(sizes: 
     assert names == [f"n{number}" for number in range(len(sizes))]
 
 
-async def test_a_server_that_answers_nothing_in_time_is_no_matter_of_size() -> None:
-    asked: list[int] = []
+async def test_of_a_slow_server_more_than_it_answers_in_time_is_asked_for_a_few_times_only() -> None:
+    """Each such question costs 10 s, and the list expires after some minutes."""
+    collection = Collection(*[_SMALL] * 3000)
+    late: list[int] = []
 
     async def ask(*, most: int, after: str, most_bytes: int) -> Page:
-        asked.append(most)
-        raise TimeoutError
+        if most > 100:
+            late.append(most)
+            raise TimeoutError
+        return await collection.ask(most=most, after=after, most_bytes=most_bytes)
 
-    with pytest.raises(TimeoutError):
+    names = [item["metadata"]["name"] async for page in in_pages(ask, PAGE_ITEMS, "nodes") for item in page]
+    assert len(names) == 3000
+    assert late == [500, 160]
+    assert collection.asked.count(80) > 30
+
+
+@pytest.mark.parametrize(
+    ("error", "asked"), [(TimeoutError, [500, 10]), (aiohttp.ConnectionTimeoutError, [500])], ids=["silent", "away"]
+)
+async def test_a_server_that_answers_nothing_in_time_is_no_matter_of_size(
+    error: type[TimeoutError], asked: list[int]
+) -> None:
+    limits: list[int] = []
+
+    async def ask(*, most: int, after: str, most_bytes: int) -> Page:
+        limits.append(most)
+        raise error
+
+    with pytest.raises(error):
         async for _ in in_pages(ask, PAGE_ITEMS, "nodes"):
             pass
-    assert asked == [500, 10]
+    assert limits == asked
 
 
 class Server:
