@@ -243,7 +243,7 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 # what failed is told once more after all output; an interrupt leaves the time for that
 test: setup ## everything; from nothing on a new machine
 	@rm -f .failures; trap : INT; $(MAKE) everything || \
-	  { code=$$?; echo 'what failed:'; cat .failures || echo 'no test: see above'; exit $$code; }
+	  { code=$$?; echo 'what failed:'; cat .failures 2>/dev/null || echo 'no test: see above'; exit $$code; }
 
 everything: export FAILURES := $(CURDIR)/.failures
 everything: setup
