@@ -41,6 +41,8 @@ ANNOTATION_EMPTY_BY: Final = f"{GROUP}/empty-by"
 
 LABEL_PUBLISHED: Final = f"{GROUP}/published"
 """On a ThroughputProfile: with the value `true` the operator published it, and deletes it when there are too many."""
+LABEL_MEASURED_FOR: Final = f"{GROUP}/measured-for"
+"""On such a profile: the namespace of the job that was measured."""
 SCRIPT_VOLUME: Final = "script"
 """The volume of a pod template that has a submitted program, from a ConfigMap."""
 ANNOTATION_SCRIPT: Final = f"{GROUP}/script"

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
-from synergy_api.names import LABEL_PUBLISHED, MANAGER_OPERATOR
+from synergy_api.names import LABEL_MEASURED_FOR, LABEL_PUBLISHED, MANAGER_OPERATOR
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
@@ -227,14 +227,14 @@ class Executor:
         except Conflict:
             return
 
-    async def _publish(self, _: JobView, action: PublishProfile) -> None:
+    async def _publish(self, job: JobView, action: PublishProfile) -> None:
         try:
             if action.version:
                 body = {"metadata": {"resourceVersion": action.version}, "spec": action.spec}
                 await self._client.apply(THROUGHPUT_PROFILES, action.name, body, manager=MANAGER_OPERATOR)
             else:
-                metadata = {"name": action.name, "labels": {LABEL_PUBLISHED: "true"}}
-                body = {"metadata": metadata, "spec": action.spec}
+                labels = {LABEL_PUBLISHED: "true", LABEL_MEASURED_FOR: job.namespace}
+                body = {"metadata": {"name": action.name, "labels": labels}, "spec": action.spec}
                 await self._client.create(THROUGHPUT_PROFILES, body)
         except Conflict as error:
             raise TryAgain(f"ThroughputProfile {action.name} has changed since it was read") from error

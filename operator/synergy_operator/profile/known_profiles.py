@@ -1,11 +1,13 @@
 """ThroughputProfiles of the cluster: names, checks, which one is valid for a job, and which are deleted."""
 
+import heapq
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from pydantic import ValidationError
 
-from synergy_api.names import LABEL_PUBLISHED
+from synergy_api.names import LABEL_MEASURED_FOR, LABEL_PUBLISHED
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
 from synergy_api.resources.training_job import TrainingJobSpec
@@ -76,21 +78,39 @@ def published_profile(item: Object, spec: ThroughputProfileSpec | None) -> Publi
     None for a profile that somebody wrote by hand, and for one that is being deleted.
     """
     metadata = item["metadata"]
-    if (metadata.get("labels") or {}).get(LABEL_PUBLISHED) != "true" or "deletionTimestamp" in metadata:
+    labels = metadata.get("labels") or {}
+    if labels.get(LABEL_PUBLISHED) != "true" or "deletionTimestamp" in metadata:
         return None
     measured_at = metadata["creationTimestamp"] if spec is None else spec.measured_at
-    return PublishedProfile(metadata["name"], metadata["uid"], measured_at)
+    return PublishedProfile(metadata["name"], metadata["uid"], labels.get(LABEL_MEASURED_FOR, ""), measured_at)
 
 
 def surplus(
     published: Collection[PublishedProfile], unfinished: Callable[[str], Sequence[Key]]
 ) -> list[PublishedProfile]:
-    """The profiles to delete so that MOST_PUBLISHED stay, those measured longest ago first.
+    """The profiles to delete so that MOST_PUBLISHED stay.
 
-    A profile stays while a job of its fingerprint is not finished: `unfinished` gives these jobs.
+    Each time one of the namespace that has most, there the one that was measured longest ago: who has thousands of
+    programs measured deletes nobody else's. A profile stays while a job of its fingerprint is not finished:
+    `unfinished` gives these jobs.
     """
     over = len(published) - MOST_PUBLISHED
     if over <= 0:
         return []
-    unused = (profile for profile in published if not unfinished(fingerprint_of_name(profile.name)))
-    return sorted(unused, key=lambda profile: (profile.measured_at, profile.name))[:over]
+    newest_first = sorted(published, key=lambda profile: (profile.measured_at, profile.name), reverse=True)
+    unused: dict[str, list[PublishedProfile]] = defaultdict(list)
+    for profile in newest_first:
+        if not unfinished(fingerprint_of_name(profile.name)):
+            unused[profile.namespace].append(profile)
+    counts = Counter(profile.namespace for profile in published)
+    most = [(-counts[namespace], namespace) for namespace in unused]
+    heapq.heapify(most)
+    chosen: list[PublishedProfile] = []
+    while most and len(chosen) < over:
+        count, namespace = most[0]
+        chosen.append(unused[namespace].pop())
+        if unused[namespace]:
+            heapq.heapreplace(most, (count + 1, namespace))
+        else:
+            heapq.heappop(most)
+    return chosen

@@ -183,7 +183,9 @@ async def test_the_operator_labels_what_it_publishes_and_not_what_somebody_wrote
     by_hand, measured = name_of(0), name_of(1)
     publications = [PublishProfile(by_hand, spec_of(by_hand), "1"), PublishProfile(measured, spec_of(measured))]
     await executor.carry_out(World().view, publications)
-    server.fill(range(2, MOST_PUBLISHED + 2), OURS)
+    of_its_namespace = {**OURS, "kube-synergy.dev/measured-for": World().view.namespace}
+    assert server.items[measured]["metadata"]["labels"] == of_its_namespace
+    server.fill(range(2, MOST_PUBLISHED + 2), of_its_namespace)
     assert await server.pass_by() == names([1])
 
 

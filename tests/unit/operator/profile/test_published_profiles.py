@@ -23,8 +23,9 @@ def _read(fingerprint: str, measured_at: float = 0.0, **metadata: Any) -> Publis
     return published_profile(item, check_profile(item)[0])
 
 
-def _published(**measured_at: float) -> list[PublishedProfile]:
-    found = [_read(fingerprint, at) for fingerprint, at in measured_at.items()]
+def _published(namespace: str = "team", **measured_at: float) -> list[PublishedProfile]:
+    labels = {**OURS, "kube-synergy.dev/measured-for": namespace}
+    found = [_read(fingerprint, at, labels=labels) for fingerprint, at in measured_at.items()]
     return [one for one in found if one is not None]
 
 
@@ -44,10 +45,24 @@ def test_none_is_deleted_while_there_is_room() -> None:
     assert surplus(_published(aaaaaaaa=40, bbbbbbbb=30, cccccccc=10), lambda _: ()) == []
 
 
+def test_who_measures_much_deletes_what_others_measured_no_sooner_than_his_own() -> None:
+    nightly = _published("nightly", aaaaaaaa=1)
+    older = _published("", bbbbbbbb=5, cccccccc=6)
+    sweep = _published("sweep", dddddddd=10, eeeeeeee=11, ffffffff=12, gggggggg=13)
+    gone = [one.name for one in surplus([*nightly, *older, *sweep], lambda _: ())]
+    assert gone == ["dddddddd", "eeeeeeee", "bbbbbbbb", "ffffffff"]
+
+
+def test_a_namespace_whose_profiles_are_all_used_gives_none() -> None:
+    published = [*_published("sweep", aaaaaaaa=1, bbbbbbbb=2, cccccccc=3), *_published("nightly", dddddddd=4)]
+    gone = surplus(published, lambda fingerprint: [] if fingerprint == "dddddddd" else [("sweep", "job")])
+    assert [one.name for one in gone] == ["dddddddd"]
+
+
 def test_what_a_job_that_is_not_finished_may_use_stays() -> None:
     """Also those of its other images, whose names have the same fingerprint."""
     published = [*_published(aaaaaaaa=1, bbbbbbbb=3, cccccccc=4, dddddddd=5)]
-    published += [PublishedProfile("aaaaaaaa-0123456789ab", "uid", format_time(2))]
+    published += [PublishedProfile("aaaaaaaa-0123456789ab", "uid", "team", format_time(2))]
 
     def unfinished(fingerprint: str) -> list[tuple[str, str]]:
         return [("team", "job")] if fingerprint == "aaaaaaaa" else []
@@ -68,7 +83,7 @@ def test_what_a_job_that_is_not_finished_may_use_stays() -> None:
 def test_what_somebody_wrote_by_hand_or_deletes_already_is_not_for_the_operator_to_delete(
     metadata: dict[str, Any],
 ) -> None:
-    assert _read("aaaaaaaa") == PublishedProfile("aaaaaaaa", "uid-aaaaaaaa", format_time(0.0))
+    assert _read("aaaaaaaa") == PublishedProfile("aaaaaaaa", "uid-aaaaaaaa", "", format_time(0.0))
     assert _read("aaaaaaaa", **metadata) is None
 
 
