@@ -3,7 +3,7 @@
 import click
 
 from synergy_cli.bench.iterate import iterate_command
-from synergy_cli.bench.planner import planner_command
+from synergy_cli.bench.planner.command import planner_command
 from synergy_cli.lazy import LazyCommand, LazyGroup
 
 

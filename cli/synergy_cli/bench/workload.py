@@ -12,7 +12,7 @@ _GPU_COUNTS = {1: 60, 2: 12, 4: 14, 8: 10, 16: 4}
 """How many of a hundred jobs have so many GPUs."""
 
 
-_TYPES = ("V100", "A100", "H100", "H200", "L40S", "A40", "T4", "P100")
+TYPES = ("V100", "A100", "H100", "H200", "L40S", "A40", "T4", "P100")
 _ANY_TYPE = 10
 """Of a hundred jobs so many may run on all GPU types, where there are several; the others on one."""
 
@@ -25,7 +25,7 @@ def cluster(*, nodes: int, jobs: int, seed: int, types: int = 1) -> Snapshot:
         nodes=tuple(
             Node(
                 name=f"n{index:05}",
-                gpu_type=_TYPES[index % types],
+                gpu_type=TYPES[index % types],
                 gpus=_GPUS,
                 cpu_millis=_CPU,
                 memory_bytes=_MEMORY,
@@ -63,7 +63,7 @@ def the_round_after(snapshot: Snapshot, plan: Plan, *, seed: int, leaving: float
         replace(_job(rng, index), name=f"r{now:.0f}-{index}", arrival_s=now, attained_gpu_s=0.0)
         for index in range(len(snapshot.jobs) - len(jobs))
     ]
-    types = sorted({node.gpu_type for node in snapshot.nodes}, key=_TYPES.index)
+    types = sorted({node.gpu_type for node in snapshot.nodes}, key=TYPES.index)
     came = [_of_type(job, index, len(types)) for index, job in enumerate(came)]
     return replace(snapshot, jobs=(*jobs, *came), now=now)
 
@@ -107,7 +107,7 @@ def _of_type(job: Job, index: int, types: int) -> Job:
     if types == 1:
         return job
     profile = job.profiles["V100"]
-    named = _TYPES[:types] if index % 100 < _ANY_TYPE else (_TYPES[index % types],)
+    named = TYPES[:types] if index % 100 < _ANY_TYPE else (TYPES[index % types],)
     return replace(job, gpu_types=named, profiles=dict.fromkeys(named, profile))
 
 

@@ -21,8 +21,8 @@ class KnownProfile:
 class PublishedProfile:
     """A ThroughputProfile that the operator published, and may delete.
 
-    `namespace` is that of the job that was measured, empty if an earlier version published the profile. `measured_at` is
-    an RFC 3339 time in UTC, which sorts as text: that of its creation if no job may use the profile.
+    `namespace` is that of the job that was measured, empty if an earlier version published it. `measured_at` is an
+    RFC 3339 time in UTC, which sorts as text: that of its creation if no job may use the profile.
     """
 
     name: str

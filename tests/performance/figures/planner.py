@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import cycle
 
 from performance.case import Case
-from synergy_cli.bench.planner import first_fit
+from synergy_cli.bench.planner.command import first_fit
 from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_core.cache import Memory
 from synergy_core.model.config import PlanConfig

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from support.planner import promises
-from synergy_cli.bench import large_clusters, policies
-from synergy_cli.bench import planner as bench_planner
+from synergy_cli.bench.planner import command as bench_planner
+from synergy_cli.bench.planner import large_clusters, policies
 from synergy_cli.bench.workload import a_round_later, cluster, the_round_after
 from synergy_cli.main import main
 from synergy_core.model.config import PlanConfig

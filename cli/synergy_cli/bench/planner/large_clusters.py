@@ -10,8 +10,8 @@ from multiprocessing import get_context
 
 import click
 
-from synergy_cli.bench.growth import growth_over_n_log_n
-from synergy_cli.bench.next_round import next_rounds
+from synergy_cli.bench.planner.growth import growth_over_n_log_n
+from synergy_cli.bench.planner.next_round import next_rounds
 from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_cli.text_table import text_table
 from synergy_core.collector import collector_paused

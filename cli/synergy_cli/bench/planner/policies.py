@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from synergy_cli.bench.next_round import next_rounds
+from synergy_cli.bench.planner.next_round import next_rounds
 from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_cli.text_table import text_table
 from synergy_core.model.config import PlanConfig

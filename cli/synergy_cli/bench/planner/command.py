@@ -8,9 +8,9 @@ from statistics import median
 
 import click
 
-from synergy_cli.bench.growth import growth_over_n_log_n
-from synergy_cli.bench.large_clusters import measure_large
-from synergy_cli.bench.policies import measure_policies
+from synergy_cli.bench.planner.growth import growth_over_n_log_n
+from synergy_cli.bench.planner.large_clusters import measure_large
+from synergy_cli.bench.planner.policies import measure_policies
 from synergy_cli.bench.workload import a_round_later, among_tenants, cluster
 from synergy_cli.errors import bad_options
 from synergy_cli.text_table import text_table
