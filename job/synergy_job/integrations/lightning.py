@@ -63,7 +63,7 @@ class JobCallback(pl.Callback):  # type: ignore[misc]
 
         That needs a `DataLoader` over a map-style data set. Any other one is returned as it is. With several processes
         it gives each its part of every epoch, by the sampler that Lightning would choose, or by its own if that is a
-        `DistributedSampler`.
+        `DistributedSampler`. Raises ValueError when training starts if this version of Lightning cannot be asked for it.
         """
         return loader if resumable(loader, self._order) is loader else _Loader(loader, self)
 
@@ -147,7 +147,13 @@ class JobCallback(pl.Callback):  # type: ignore[misc]
         if trainer is None or trainer.world_size == 1:
             return ResumableLoader(loader, self._order)
         # what the trainer does with a loader of PyTorch
-        part = trainer._data_connector._prepare_dataloader(loader, shuffle=True, mode=RunningStage.TRAINING)
+        prepare = getattr(getattr(trainer, "_data_connector", None), "_prepare_dataloader", None)
+        if prepare is None:
+            raise ValueError(
+                f"job.loader: Lightning {pl.__version__} shares data among processes in a way that is not known here: "
+                "give trainer.fit the loader itself, with a DistributedSampler"
+            )
+        part = prepare(loader, shuffle=True, mode=RunningStage.TRAINING)
         self._order.part = (trainer.distributed_sampler_kwargs or {"rank": trainer.global_rank})["rank"]
         if part is not loader:
             self._order.share(self._together)

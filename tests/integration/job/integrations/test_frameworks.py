@@ -163,6 +163,17 @@ here.state(accelerator, ".").iterate(loader)
     refused(jobs, code, told)
 
 
+def test_a_lightning_that_shares_data_in_another_way_is_refused(jobs: Jobs) -> None:
+    code = """
+import torch
+from synergy_job.integrations.lightning import JobCallback
+job = JobCallback(".")
+job.setup(SimpleNamespace(world_size=2), None, "fit")
+len(job.loader(torch.utils.data.DataLoader(torch.zeros(12), 4)))
+"""
+    refused(jobs, code, "give trainer.fit the loader itself, with a DistributedSampler", WORLD_SIZE="2")
+
+
 def refused(jobs: Jobs, code: str, told: str, **environ: str) -> None:
     """The script ends with a ValueError that says so."""
     done = subprocess.run(
