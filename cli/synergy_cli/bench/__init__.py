@@ -3,6 +3,7 @@
 import click
 
 from synergy_cli.bench.iterate import iterate_command
+from synergy_cli.bench.pairs.command import pairs_command
 from synergy_cli.bench.planner.command import planner_command
 from synergy_cli.lazy import LazyCommand, LazyGroup
 
@@ -26,4 +27,5 @@ def bench() -> None:
 
 
 bench.add_command(iterate_command, "iterate")
+bench.add_command(pairs_command)
 bench.add_command(planner_command)

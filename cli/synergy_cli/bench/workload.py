@@ -11,8 +11,8 @@ _GPUS, _CPU, _MEMORY = 8, 24000, 500 * _GIB
 _GPU_COUNTS = {1: 60, 2: 12, 4: 14, 8: 10, 16: 4}
 """How many of a hundred jobs have so many GPUs."""
 
-
 TYPES = ("V100", "A100", "H100", "H200", "L40S", "A40", "T4", "P100")
+"""GPU types, of which a cluster has the first ones."""
 _ANY_TYPE = 10
 """Of a hundred jobs so many may run on all GPU types, where there are several; the others on one."""
 

@@ -63,7 +63,7 @@ class JobCallback(pl.Callback):  # type: ignore[misc]
 
         That needs a `DataLoader` over a map-style data set. Any other one is returned as it is. With several processes
         it gives each its part of every epoch, by the sampler that Lightning would choose, or by its own if that is a
-        `DistributedSampler`. Raises ValueError when training starts if this version of Lightning cannot be asked for it.
+        `DistributedSampler`. Raises ValueError when training starts if this version of Lightning cannot be asked.
         """
         return loader if resumable(loader, self._order) is loader else _Loader(loader, self)
 
