@@ -24,6 +24,7 @@ _LOG = logging.getLogger(__name__)
 SLOW_SECONDS: Final = 10.0
 """Between two writes of a job's progress and place in the queue."""
 REFUSED_SECONDS: Final = 30
+_LATER: Final = f"every {REFUSED_SECONDS} s"
 _GONE_SECONDS: Final = 1.0
 _REFUSED: Final = (400, 401, 403, 404, 409, 422)
 """Answers of a cluster that does not take the copy: no namespace, no right, a quota, another schema, its name taken."""
@@ -109,11 +110,13 @@ class Actions:
         now, best = self._clock(), answer.best
         if best is None:
             problems = "; ".join(f"{name}: {why}" for name, why in sorted(answer.problems.items()))
-            facts = {"problems": problems or "there are no worker clusters", "seconds": REFUSED_SECONDS}
+            when = _LATER if answer.reached else "in the next round of forecasts"
+            facts = {"problems": problems or "there are no worker clusters", "when": when}
             status = told(job, self._nowhere(job), None, (False, say(Reason.NO_CLUSTER, **facts)), now)
             return await self._write(key, job, status) if status != job.item.get("status") else None
         offer = self._place(job, name=best.cluster, offer=job.offer.offer + 1)
-        finding = say(Reason.OFFERED_TO_CLUSTER, cluster=best.cluster, start=start_in_words(best.start_s, now))
+        start = start_in_words(best.start_s, now, answer.problems.get(best.cluster, ""))
+        finding = say(Reason.OFFERED_TO_CLUSTER, cluster=best.cluster, start=start)
         _LOG.info("%s/%s is offered to cluster %s (offer %d)", *key, offer.name, offer.offer)
         return await self._write(key, job, told(job, offer, None, (True, finding), now))
 
@@ -139,7 +142,7 @@ class Actions:
             refused = self._refused.setdefault(job.uid, {})
             refused[worker.name] = self._clock() + REFUSED_SECONDS, error.message
             _LOG.warning("cluster %s refuses %s/%s: %s", worker.name, *key, error.message)
-            finding = say(Reason.NO_CLUSTER, problems=f"{worker.name}: {error.message}", seconds=REFUSED_SECONDS)
+            finding = say(Reason.NO_CLUSTER, problems=f"{worker.name}: {error.message}", when=_LATER)
             return await self._write(key, job, told(job, self._nowhere(job), None, (False, finding), self._clock()))
         return None
 

@@ -53,7 +53,7 @@ class Dispatcher:
         self._reconsider_s = reconsider_s
         self._clock = clock
         self._jobs = Reflector(client, TRAINING_JOBS, trim=_trimmed, on_change=self._hub_changed)
-        self._offers = Offers(lambda: workers.all, self._decided)
+        self._offers = Offers(lambda: workers.all, self._decided, clock)
         self._answers: dict[Key, tuple[Wish, Placed]] = {}
         self._offer_at: dict[str, float] = {}
         """When a job that no cluster takes is offered again, by uid."""
@@ -119,6 +119,7 @@ class Dispatcher:
         self._move_at.pop(uid, None)
         self._asked.discard(uid)
         self._actions.forget(uid)
+        self._offers.forget(uid)
 
     def _decided(self, wish: Wish, answer: Placed) -> None:
         self._asked.discard(wish.job.uid)

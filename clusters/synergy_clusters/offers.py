@@ -10,9 +10,9 @@ from typing import Final
 
 import aiohttp
 
-from synergy_api.timestamps import format_time
 from synergy_clusters.choice import Prospect, least_wanted
 from synergy_clusters.copies import manifest
+from synergy_clusters.forecast.left_out import LEFT_OUT_SECONDS, LeftOut
 from synergy_clusters.forecast.look import Future, NoForecastError
 from synergy_clusters.forecast.process import Answers, placed
 from synergy_clusters.forecast.prospects import Asked, Placed, Question
@@ -26,9 +26,6 @@ _GATHER_SECONDS: Final = 0.2
 """Jobs that come together are offered in one round."""
 _MOST: Final = 200
 """Jobs of one round."""
-LEFT_OUT_SECONDS: Final = 600.0
-"""For so long a cluster is not forecast at which the process of forecasts ended. Meanwhile it gets only jobs that start
-in no cluster with a forecast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +38,33 @@ class Wish:
 
 
 class Offers:
-    """Makes one round after the other. `workers` are the clusters, `decided` gets each answer."""
+    """Makes one round after the other. `workers` are the clusters, `decided` gets each answer, `clock` gives Unix time.
 
-    def __init__(self, workers: Callable[[], Iterable[Worker]], decided: Callable[[Wish, Placed], None]) -> None:
+    A job or a cluster at which the process of forecasts ended is left out of forecasts for a while. Such a job gets a
+    cluster without a forecast. Such a cluster gets only jobs that start in no cluster with a forecast.
+    """
+
+    def __init__(
+        self,
+        workers: Callable[[], Iterable[Worker]],
+        decided: Callable[[Wish, Placed], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._workers = workers
         self._decided = decided
+        self._clock = clock
         self._wishes: dict[Key, Wish] = {}
         self._some = asyncio.Event()
-        self._left_out: dict[str, tuple[float, str]] = {}
-        """Clusters at which the process of forecasts ended: until when they are not forecast, and why."""
+        self._left_out = LeftOut()
 
     def want(self, wish: Wish) -> None:
         """Let the job be part of the next round."""
         self._wishes[wish.key] = wish
         self._some.set()
+
+    def forget(self, uid: str) -> None:
+        """The job is gone."""
+        self._left_out.forget(uid)
 
     async def run(self) -> None:
         """Make rounds until cancelled. As much time passes between two of them as the last one took."""
@@ -82,30 +92,40 @@ class Offers:
         looked = list(zip(workers, await asyncio.gather(*(self._look(one, wishes) for one in workers)), strict=True))
         futures = {worker.name: found for worker, found in looked if isinstance(found, Future)}
         away = {worker.name: found for worker, found in looked if isinstance(found, str)}
-        now = time.monotonic()
-        without = {name: why for name, (until, why) in self._left_out.items() if now < until and name in futures}
+        now = self._clock()
+        without = {name: why for name, why in self._left_out.clusters(now).items() if name in futures}
+        whys = {_name(wish): why for wish in wishes if (why := self._left_out.why_not(wish.job, now))}
         # no job leaves a cluster that answers for want of a forecast: it may start there soon
         answering = {worker.name for worker in workers if worker.reachable}
         staying = answering & (away.keys() | without.keys())
         known = {name: future for name, future in futures.items() if name not in without}
-        asked = [_asked(wish, known) for wish in wishes if wish.job.offer.name not in staying]
+        asked = [
+            _asked(wish, known) for wish in wishes if wish.job.offer.name not in staying and _name(wish) not in whys
+        ]
         clusters = {name: (future.snapshot, future.config) for name, future in known.items()}
         try:
-            answers = await placed(Question(clusters, asked, time.time()))
+            answers = await placed(Question(clusters, asked, now))
         except NoForecastError as error:
             _LOG.error("a round of offers has no forecast: %s", error)
             answers, without = Answers({}), {**without, **dict.fromkeys(known, str(error))}
         if answers.ended_at:
-            self._leave_out(answers.ended_at, answers.why)
-        found = {_name(wish): answers.placed.get(_name(wish), Placed(None)) for wish in wishes}
-        told = {_name(wish): _completed(wish, found[_name(wish)], futures, {**away, **without}) for wish in wishes}
+            self._leave_out(answers, wishes)
+        told: dict[str, Placed] = {}
+        unknown: dict[str, Mapping[str, str]] = {}
+        for wish in wishes:
+            name = _name(wish)
+            unknown[name] = {**dict.fromkeys(futures, whys[name]), **without} if name in whys else without
+            told[name] = _completed(wish, answers.placed.get(name, Placed(None)), futures, {**away, **unknown[name]})
         nowhere = [wish for wish in wishes if wish.job.offer.name not in answering]
-        return {**told, **_without_forecast(nowhere, told, {name: futures[name] for name in without})}
+        return {**told, **_without_forecast(nowhere, told, futures, unknown)}
 
-    def _leave_out(self, cluster: str, why: str) -> None:
-        _LOG.error("cluster %s is not forecast for %d s: %s", cluster, LEFT_OUT_SECONDS, why)
-        until = format_time(float(int(time.time() + LEFT_OUT_SECONDS)))
-        self._left_out[cluster] = time.monotonic() + LEFT_OUT_SECONDS, f"{why}; the cluster is asked again at {until}"
+    def _leave_out(self, answers: Answers, wishes: Iterable[Wish]) -> None:
+        cluster, by = answers.ended_at, answers.ended_by
+        job = next((wish.job for wish in wishes if _name(wish) == by), None)
+        whole = self._left_out.add(cluster, job, answers.why, self._clock())
+        what = f"cluster {cluster}" if whole else f"job {by}"
+        at = f"{by} in cluster {cluster}" if by else f"reading cluster {cluster}"
+        _LOG.error("%s is not forecast for %d s: %s (%s)", what, LEFT_OUT_SECONDS, answers.why, at)
 
     async def _look(self, worker: Worker, wishes: list[Wish]) -> Future | str:
         """The cluster's future, or why there is none."""
@@ -145,21 +165,25 @@ def _completed(wish: Wish, answer: Placed, futures: Mapping[str, Future], away: 
 
 
 def _without_forecast(
-    wishes: Iterable[Wish], answers: Mapping[str, Placed], futures: Mapping[str, Future]
+    wishes: Iterable[Wish],
+    answers: Mapping[str, Placed],
+    futures: Mapping[str, Future],
+    unknown: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Placed]:
-    """The answers for jobs that start in no cluster with a forecast: one of these clusters, which have none, gets each.
-    Better there than nowhere: a job that waits there may move once there is a forecast."""
+    """The answers for jobs that start in no cluster by forecast: each gets one of those that are `unknown` for it, with
+    the reason. Better there than nowhere: a job that waits there may move once there is a forecast."""
     found: dict[str, Placed] = {}
     offered: dict[str, int] = {}
     for wish in wishes:
         name, answer = _name(wish), answers[_name(wish)]
-        if answer.best is not None or not answer.reached:
-            continue
-        taken_by = {cluster: one for cluster, one in futures.items() if name in one.jobs and cluster not in wish.but}
-        cluster = least_wanted({key: (one.jobs[name], one.snapshot) for key, one in taken_by.items()}, offered)
-        if cluster:
+        cluster = answer.best.cluster if answer.best is not None else ""
+        if answer.best is None and answer.reached:
+            taken_by = {one: futures[one] for one in unknown[name] if name in futures[one].jobs and one not in wish.but}
+            cluster = least_wanted({key: (one.jobs[name], one.snapshot) for key, one in taken_by.items()}, offered)
+            if cluster:
+                found[name] = replace(answer, best=Prospect(inf, inf, cluster))
+        if cluster and name in futures[cluster].jobs:
             offered[cluster] = offered.get(cluster, 0) + futures[cluster].jobs[name].gpus
-            found[name] = replace(answer, best=Prospect(inf, inf, cluster))
     return found
 
 

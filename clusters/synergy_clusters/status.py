@@ -90,10 +90,10 @@ def offered_now(job: HubJob, *, reachable: bool, away_since: float) -> tuple[boo
     return True, say(Reason.OFFERED_TO_CLUSTER, cluster=cluster, start=start_in_words(inf, 0.0))
 
 
-def start_in_words(start_s: float, now: float) -> str:
-    """When a cluster starts a job; infinite: without a forecast."""
+def start_in_words(start_s: float, now: float, why_unknown: str = "") -> str:
+    """When a cluster starts a job; infinite: without a forecast, and why there is none if that is known."""
     if start_s == inf:
-        return "as soon as it can"
+        return f"as soon as it can; there is no forecast: {why_unknown}" if why_unknown else "as soon as it can"
     return "at once, by forecast" if start_s <= now + 1 else f"at {format_time(float(int(start_s)))}, by forecast"
 
 

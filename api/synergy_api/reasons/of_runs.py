@@ -64,6 +64,15 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.WORKERS_SUCCEEDED: Entry(_ENDS, "run {run}: all workers are done", event="Normal"),
     Reason.ENDED_EARLY: Entry(_ENDS, "run {run}: the script ended training after step {step}: {why}", event="Normal"),
     Reason.WORKERS_LEFT: Entry(_ENDS, "run {run} checkpointed and left{step}", event="Normal"),
+    Reason.LEFT_UNSAVED: Entry(
+        _ENDS,
+        "run {run} left, and no checkpoint has what it trained after step {step}: {why}",
+        "see why the extender did not answer the worker, or did not take it for one of the job: the log of pod {pod} and "
+        "that of the extender",
+        "A worker that gets no valid lease may write no checkpoint, because a newer run may be writing. The next run "
+        "trains those steps again. From the second such run on it waits.",
+        "Warning",
+    ),
     Reason.LEASE_OVER: Entry(
         _ENDS,
         "run {run} was stopped after its lease had ended",

@@ -22,7 +22,7 @@ WORKER_CLUSTERS: Final[dict[Reason, Entry]] = {
     Reason.NO_CLUSTER: Entry(
         _O,
         "no cluster takes the job: {problems}",
-        "the job is offered again every {seconds} s",
+        "the job is offered again {when}",
         means="The list says of each worker cluster what keeps the job from it.",
     ),
     Reason.HUB_REFUSED: Entry(

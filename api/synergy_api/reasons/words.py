@@ -80,6 +80,7 @@ class Reason(StrEnum):
     WORKERS_SUCCEEDED = "WorkersSucceeded"
     ENDED_EARLY = "EndedEarly"
     WORKERS_LEFT = "WorkersLeft"
+    LEFT_UNSAVED = "LeftUnsaved"
     LEASE_OVER = "LeaseOver"
     CHECKPOINT_NOT_WRITTEN = "CheckpointNotWritten"
     NOT_STARTED = "NotStarted"

@@ -6,8 +6,6 @@ other jobs, with nothing kept of the solve before.
 """
 
 import json
-import resource
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -17,6 +15,7 @@ import click
 import numpy as np
 
 from synergy_cli.bench.allocations import Table, drawn_table, problem, read_table
+from synergy_cli.bench.peak import peak_mb
 from synergy_cli.errors import BadInputError
 from synergy_cli.text_table import text_table
 from synergy_core.policies.allocation import solve
@@ -210,7 +209,7 @@ def _measure(kinds: Table, policy: str, jobs: int, row: _Row, *, repeats: int, s
         objective=objective,
         wall_s=float(np.median(wall)),
         cpu_s=cpu_s,
-        peak_mb=_peak_mb(),
+        peak_mb=peak_mb(),
         authors_s=None if row.different else THEIRS.get((policy, row.pairs), {}).get(jobs),
         aim_cpu_s=aim,
         within_aim=None if aim is None else cpu_s <= aim,
@@ -220,11 +219,6 @@ def _measure(kinds: Table, policy: str, jobs: int, row: _Row, *, repeats: int, s
 def _problem(kinds: Table, policy: str, jobs: int, row: _Row, *, seed: int) -> Problem:
     tenants, fifo = 5 if policy.startswith("hierarchical") else 0, policy.endswith(_FIFO)
     return problem(kinds, jobs, pairs=row.pairs, tenants=tenants, fifo=fifo, different=row.different, seed=seed)
-
-
-def _peak_mb() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak // (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def _text(cases: list[Case]) -> str:

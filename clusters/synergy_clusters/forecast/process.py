@@ -25,11 +25,13 @@ _CHILD: Final = "synergy_clusters.forecast.child"
 @dataclass(frozen=True, slots=True)
 class Answers:
     """The cluster for each job. `ended_at` is the cluster at which the process was when it ended too early, empty if it
-    did not: jobs without an answer are then not reached, and `problems` say why."""
+    did not: jobs without an answer are then not reached, and `problems` say why. `ended_by` is the job that it was
+    forecasting there, empty if it was reading the cluster."""
 
     placed: dict[str, Placed]
     ended_at: str = ""
     why: str = ""
+    ended_by: str = ""
 
 
 async def placed(question: Question) -> Answers:
@@ -56,7 +58,7 @@ async def _answers(question: Question, request: Sequence[bytes]) -> Answers:
         return Answers({}, why=f"the process of a forecast does not start: {error}")
     asking = asyncio.create_task(_ask(child, request))
     found: dict[str, Placed] = {}
-    cluster = ""
+    by, cluster = "", ""
     try:
         async with asyncio.timeout(MOST_SECONDS) as limit:
             while len(found) < len(question.jobs):
@@ -65,7 +67,7 @@ async def _answers(question: Question, request: Sequence[bytes]) -> Answers:
                 if isinstance(told, Placed):
                     found[job] = told
                 else:
-                    cluster = told
+                    by, cluster = job, told
         return Answers(found)
     except TimeoutError:
         why = f"a forecast took longer than {MOST_SECONDS:g} s"
@@ -80,7 +82,7 @@ async def _answers(question: Question, request: Sequence[bytes]) -> Answers:
     if not cluster:
         return Answers({}, why=why)
     unreached = Placed(None, {cluster: why}, reached=False)
-    return Answers({**{asked.name: unreached for asked in question.jobs}, **found}, cluster, why)
+    return Answers({**{asked.name: unreached for asked in question.jobs}, **found}, cluster, why, by)
 
 
 async def _ask(child: Process, request: Sequence[bytes]) -> None:

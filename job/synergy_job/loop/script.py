@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import SupportsFloat, TypeVar
 
 from synergy_job.loop.pauses import Pauses
-from synergy_job.loop.termination import valid_text
+from synergy_job.loop.termination import LONGEST_REASON, valid_text
 
 log = logging.getLogger("synergy_job")
 
@@ -18,7 +18,6 @@ T = TypeVar("T")
 
 MOST_METRICS = 8
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,31}")
-_LONGEST_REASON = 200
 BY_THE_SCRIPT = "the script called finish()"
 
 
@@ -68,7 +67,7 @@ def finish(reason: str = BY_THE_SCRIPT) -> None:
     """
     if not _current:
         raise RuntimeError("finish() was called outside the loop over synergy_job.iterate(): it ends that loop")
-    _current[-1].on_finish(valid_text(" ".join(str(reason).split()))[:_LONGEST_REASON] or BY_THE_SCRIPT)
+    _current[-1].on_finish(valid_text(" ".join(str(reason).split()))[:LONGEST_REASON] or BY_THE_SCRIPT)
 
 
 def abandon(reason: str) -> None:

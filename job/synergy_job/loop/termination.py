@@ -8,6 +8,8 @@ import logging
 LONGEST_MESSAGE = 2048
 """Bytes. The kubelet keeps the last 4096 of a container, and 12 KiB of all containers of a pod: so many of each of six.
 Of a message that is cut nothing can be read."""
+LONGEST_REASON = 200
+"""Characters of a text that says why."""
 _LONGEST_ERROR = 500
 _CUT = " ... "
 
@@ -23,11 +25,17 @@ def write_termination_message(
     save_seconds: float | None = None,
     trained_seconds: float | None = None,
     ended_early: str | None = None,
+    unsaved: str | None = None,
 ) -> None:
     """Write `{"outcome", "step", "checkpoint_step"}`, and of the others those that are known: how long the newest save
-    took, how long the job has trained in all its runs, and why it ended early. A place that cannot be written is warned
-    of, not an error."""
-    more = {"save_seconds": save_seconds, "trained_seconds": trained_seconds, "ended_early": ended_early}
+    took, how long the job has trained in all its runs, why it ended early, and why its last steps are not saved. A place
+    that cannot be written is warned of, not an error."""
+    more = {
+        "save_seconds": save_seconds,
+        "trained_seconds": trained_seconds,
+        "ended_early": ended_early,
+        "unsaved": None if unsaved is None else _ends(valid_text(unsaved), LONGEST_REASON),
+    }
     known = {name: value for name, value in more.items() if value is not None}
     _write(path, {"outcome": outcome, "step": step, "checkpoint_step": checkpoint_step, **known})
 

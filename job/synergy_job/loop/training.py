@@ -55,6 +55,7 @@ class Training(Generic[T]):
         self._length = Length(worker)
         self._script = Script(self._length.finish, self._pauses)
         self._ended_early: str | None = None
+        self._unsaved: str | None = None
         self._sent: SentMeter | None = None
         self._fence = self._make_fence()
         self._gang = gang_of(worker, self._departure, self._watchdog, self._length, self._step_seconds)
@@ -203,12 +204,13 @@ class Training(Generic[T]):
                     self._rules.save(self._step)
             except FencedError as error:
                 log.warning("%s; this worker leaves", error)
+                self._unsaved = str(error)
                 self._departure.request()
                 self._fenced_step = self._step  # the other ranks would not save it with this one a second time
                 return
             finally:
                 self._watchdog.busy = False
-        self._saved_step, self._saved_at = self._step, time.monotonic()
+        self._saved_step, self._saved_at, self._unsaved = self._step, time.monotonic(), None
         self._saved_trained_s = self._length.trained_seconds
 
     def _may_save(self) -> bool:
@@ -216,7 +218,8 @@ class Training(Generic[T]):
         wait for it in a collective operation."""
         allowed = self._fence is None or self._fence.may_save
         if not allowed and self._fence is not None:
-            log.warning("step %d is not saved: %s", self._step, self._fence.shut or "the lease is refused")
+            self._unsaved = self._fence.shut or "the extender refuses this pod's lease"
+            log.warning("step %d is not saved: %s", self._step, self._unsaved)
         return self._gang.all_save(self._step, allowed) if self._rules.every_rank else allowed
 
     def _leave(self) -> None:
@@ -235,17 +238,17 @@ class Training(Generic[T]):
     def _end(self, outcome: str) -> None:
         # what is in no checkpoint is not done: the next run starts without it
         left = outcome == "yielded"
-        step = self._saved_step if left else self._step
         trained_s = self._trained_s_when_saved if left else self._length.trained_seconds
         if self._worker.local_rank == 0:
             write_termination_message(
                 self._worker.termination_log,
                 outcome,
-                step,
+                self._saved_step if left else self._step,
                 self._saved_step,
                 save_seconds=self._pauses.save_seconds,
                 trained_seconds=round(trained_s, 3),
                 ended_early=self._ended_early,
+                unsaved=self._unsaved if left else None,
             )
 
     @property

@@ -78,7 +78,7 @@ def with_reported_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutco
     told = {
         "save_seconds": _seconds(message, "save_seconds", _LONGEST_SAVE),
         "trained_seconds": _seconds(message, "trained_seconds", _LONGEST_TRAINING),
-        "ended_early": _ended_early(message),
+        "ended_early": _text(message, "ended_early"),
     }
     return outcome.model_copy(update={"step": step, **told})
 
@@ -120,23 +120,28 @@ def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerSta
         return _succeeded(run, found[0])
     wait = straggler_wait(found.values(), now)
     if all(state.left for state in states.values()) or wait == 0.0:
-        step = reported_step(found[0])
-        text = f" after step {step}" if step is not None else ""
-        return _outcome(run, "Yielded", say(Reason.WORKERS_LEFT, run=run, step=text), found[0].main.exit_code)
+        return _outcome(run, "Yielded", _how_it_left(run, found[0]), found[0].main.exit_code)
     return None
 
 
+def _how_it_left(run: int, first: PodView) -> Finding:
+    step, why = reported_step(first), _text(termination_message(first), "unsaved")
+    if step is not None and why is not None:
+        return say(Reason.LEFT_UNSAVED, run=run, step=step, why=why, pod=first.name)
+    return say(Reason.WORKERS_LEFT, run=run, step="" if step is None else f" after step {step}")
+
+
 def _succeeded(run: int, first: PodView) -> RunOutcome:
-    early, step = _ended_early(termination_message(first)), reported_step(first)
+    early, step = _text(termination_message(first), "ended_early"), reported_step(first)
     if early is None or step is None:
         return _outcome(run, "Succeeded", say(Reason.WORKERS_SUCCEEDED, run=run), exit_code=0)
     return _outcome(run, "Succeeded", say(Reason.ENDED_EARLY, run=run, step=step, why=early), 0)
 
 
-def _ended_early(message: Mapping[str, Any]) -> str | None:
-    """Why the script ended training before its time; None if it did not."""
-    early = message.get("ended_early")
-    return early[:LONGEST_EARLY] if isinstance(early, str) and early else None
+def _text(message: Mapping[str, Any], field: str) -> str | None:
+    """What the library says there; None if it says nothing."""
+    text = message.get(field)
+    return text[:LONGEST_EARLY] if isinstance(text, str) and text else None
 
 
 def _lost_with_node(

@@ -219,16 +219,19 @@ async def test_progress_is_told_every_ten_seconds_and_a_phase_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "words"),
+    ("start", "problems", "words"),
     [
-        (NOW, "at once, by forecast"),
-        (NOW + 60, f"at {format_time(NOW + 60)}, by forecast"),
-        (inf, "as soon as it can"),
+        (NOW, {}, "at once, by forecast"),
+        (NOW + 60, {"west": "no GPU"}, f"at {format_time(NOW + 60)}, by forecast"),
+        (inf, {}, "as soon as it can"),
+        (inf, {"east": "it died", "west": "no GPU"}, "as soon as it can; there is no forecast: it died"),
     ],
 )
-async def test_an_offer_says_when_the_cluster_starts_the_job(start: float, words: str) -> None:
+async def test_an_offer_says_when_the_cluster_starts_the_job(
+    start: float, problems: dict[str, str], words: str
+) -> None:
     stage = Stage(offer=None)
-    written = await stage.actions.offer(KEY, stage.job, Placed(Prospect(start, inf, "east")))
+    written = await stage.actions.offer(KEY, stage.job, Placed(Prospect(start, inf, "east"), problems))
     assert written is not None
     assert written.offer.name == "east"
     (condition,) = written.item["status"]["conditions"]

@@ -9,7 +9,7 @@ from support.clusters.stage import AWAY_S, NAMESPACE, Stage
 from synergy_api.names import ANNOTATION_GIVE_UP, FINALIZER_CLUSTERS, LABEL_HUB
 from synergy_clusters.claims.marks import ANNOTATION_TAKE_OVER, HUB_LEASE
 from synergy_clusters.offers import Wish
-from synergy_clusters.views import NEVER
+from synergy_clusters.views import NEVER, read_hub_job
 from synergy_kube.resources import LEASES, TRAINING_JOBS
 
 
@@ -236,6 +236,17 @@ async def test_nothing_is_kept_of_a_job_that_goes_while_its_decision_is_awaited(
     assert (dispatcher._asked, dispatcher._answers, dispatcher._offer_at, dispatcher._move_at) == (set(), {}, {}, {})
 
 
+async def test_a_job_that_is_left_out_of_forecasts_is_forgotten_when_it_goes(stage: Stage) -> None:
+    await stage.submit()
+    await stage.offered("east")
+    job, left_out = read_hub_job(stage.job()), stage.dispatcher._offers._left_out
+    left_out.add("east", job, "it died", stage.now)
+    assert left_out.why_not(job, stage.now)
+    await stage.hub.delete(TRAINING_JOBS, "j", NAMESPACE)
+    await stage.until(lambda: not left_out.why_not(job, stage.now), "nothing to be kept")
+    assert not stage.job()
+
+
 async def test_a_user_who_suspends_the_job_at_the_moment_of_its_start_is_heard(stage: Stage) -> None:
     await stage.submit()
     await stage.offered("east")
@@ -270,6 +281,8 @@ async def test_a_job_that_no_cluster_takes_is_asked_about_again_later_or_when_a_
     stage.back("west")
     await stage.until(lambda: len(stage.rounds) > rounds, "a round for the cluster that is back")
     await stage.settled()
+    offered = next(one for one in stage.job()["status"]["conditions"] if one["type"] == "Offered")
+    assert offered["message"] == "no cluster takes the job: east: no GPU: the job is offered again every 30 s"
     rounds = len(stage.rounds)
     await asyncio.sleep(0.1)
     assert len(stage.rounds) == rounds, "not all the time"
@@ -284,6 +297,7 @@ async def test_a_job_that_no_round_reaches_says_why_and_is_offered_later(stage: 
     await stage.submit()
     await stage.until(lambda: stage.told()["offered"] == "NoCluster", "a word of it")
     offered = next(one for one in stage.job()["status"]["conditions"] if one["type"] == "Offered")
+    assert offered["message"].endswith("60 s: the job is offered again in the next round of forecasts")
     assert "west: a forecast took longer than 60 s" in offered["message"]
     rounds = len(stage.rounds)
     await stage.until(lambda: len(stage.rounds) > rounds + 1, "another round")

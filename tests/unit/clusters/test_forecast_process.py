@@ -85,14 +85,15 @@ async def test_a_process_that_is_too_long_at_a_forecast_is_ended_and_its_answers
     played.tells(("a", "east"), ("a", IN_EAST), ("b", "east"), ("b", "west"), then="time.sleep(600)")
     found = await placed(question("a", "b", "c"))
     unreached = Placed(None, {"west": "a forecast took longer than 2 s"}, reached=False)
-    assert found == Answers({"a": IN_EAST, "b": unreached, "c": unreached}, "west", "a forecast took longer than 2 s")
+    why = "a forecast took longer than 2 s"
+    assert found == Answers({"a": IN_EAST, "b": unreached, "c": unreached}, "west", why, ended_by="b")
     assert not played.lives
 
 
-async def test_a_process_that_dies_is_told_of_the_cluster_that_it_was_at(played: Played) -> None:
+async def test_a_process_that_dies_is_told_of_the_job_and_the_cluster_that_it_was_at(played: Played) -> None:
     played.tells(("a", "east"), ("a", IN_EAST), ("b", "west"), then="os.kill(os.getpid(), 9)")
     found = await placed(question("a", "b"))
-    assert (found.placed["a"], found.ended_at) == (IN_EAST, "west")
+    assert (found.placed["a"], found.ended_at, found.ended_by) == (IN_EAST, "west", "b")
     assert found.placed["b"] == Placed(None, {"west": "the process of a forecast died"}, reached=False)
 
 

@@ -97,13 +97,18 @@ def test_a_run_that_leaves_unasked_and_unsaved_is_tried_less_and_less_often() ->
         world.grant()
         world.run_all()
         world.job["status"]["progress"] = {"run": run, "steps": 90, "checkpointSteps": 40}
-        world.exit(f"job-{run}-0", 75, json.dumps({"outcome": "yielded", "step": 40, "checkpoint_step": 40}))
+        why = {"unsaved": "no answer of the extender for 600 s"}
+        world.exit(f"job-{run}-0", 75, json.dumps({"outcome": "yielded", "step": 40, "checkpoint_step": 40, **why}))
         world.settle()
+        assert world.posted()[-1] == "LeftUnsaved"
+        told = "no checkpoint has what it trained after step 40: no answer of the extender for 600 s"
         service = world.status.service
         assert service is not None
         assert service.retry_at is not None
         assert parse_time(service.retry_at) - world.now == pytest.approx(wait, abs=1.0)
         assert service.failures == 0
+        assert service.last is not None
+        assert told in service.last.reason
         world.wait(wait + 1)
     world.grant()
     world.run_all()

@@ -1,0 +1,1 @@
+"""`kube-synergy bench planner`: seconds of plans."""
