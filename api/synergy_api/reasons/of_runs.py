@@ -67,8 +67,8 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.LEFT_UNSAVED: Entry(
         _ENDS,
         "run {run} left, and no checkpoint has what it trained after step {step}: {why}",
-        "see why the extender did not answer the worker, or did not take it for one of the job: the log of pod {pod} and "
-        "that of the extender",
+        "see why the extender did not answer the worker, or did not take it for one of the job: the log of pod {pod} "
+        "and that of the extender",
         "A worker that gets no valid lease may write no checkpoint, because a newer run may be writing. The next run "
         "trains those steps again. From the second such run on it waits.",
         "Warning",

@@ -28,8 +28,8 @@ def write_termination_message(
     unsaved: str | None = None,
 ) -> None:
     """Write `{"outcome", "step", "checkpoint_step"}`, and of the others those that are known: how long the newest save
-    took, how long the job has trained in all its runs, why it ended early, and why its last steps are not saved. A place
-    that cannot be written is warned of, not an error."""
+    took, how long the job has trained in all its runs, why it ended early, and why its last steps are not saved. A
+    place that cannot be written is warned of, not an error."""
     more = {
         "save_seconds": save_seconds,
         "trained_seconds": trained_seconds,
