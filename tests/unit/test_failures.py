@@ -27,10 +27,11 @@ def test_passes():
 
 
 def noted(folder: Path, *arguments: str) -> list[str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "support.failures", "-q", "--rootdir=.", *arguments],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "FAILURES": str(folder / "failures")},
+        env=own | {"PYTHONPATH": str(Path(__file__).parents[1]), "FAILURES": str(folder / "failures")},
         capture_output=True,
         timeout=240,
         check=False,
