@@ -45,7 +45,8 @@ def test_a_gang_of_which_rank_0_may_not_write_the_last_checkpoint_goes_on_in_ano
 ) -> None:
     lease_server.answer = lambda report: (401, b"the token is not valid")
     assert end(leased_gang, start(leased_gang, "--step-ms", "50", SYNERGY_STEPS="20")) == [75, 75, 75]
-    assert leased_gang.termination() == {"outcome": "yielded", "step": 0, "checkpoint_step": 0}
+    why = "the extender refuses this pod's lease"
+    assert leased_gang.termination() == {"outcome": "yielded", "step": 0, "checkpoint_step": 0, "unsaved": why}
     assert {leased_gang.termination(rank)["outcome"] for rank in RANKS} == {"yielded"}
 
 

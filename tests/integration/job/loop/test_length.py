@@ -96,7 +96,8 @@ def test_time_that_is_in_no_checkpoint_is_trained_again(leased_job: Job, lease_s
     code, output = by(leased_job, MAX_RUN_SECONDS=1).run("--step-ms", "20")
     assert code == 75, output
     assert leased_job.trained_seconds() == 0.0
-    assert leased_job.termination() == {"outcome": "yielded", "step": 0, "checkpoint_step": 0}
+    why = "the extender refuses this pod's lease"
+    assert leased_job.termination() == {"outcome": "yielded", "step": 0, "checkpoint_step": 0, "unsaved": why}
 
 
 def test_rank_0_ends_a_gang_by_time(gang: Job) -> None:
