@@ -90,9 +90,9 @@ def surplus(
 ) -> list[PublishedProfile]:
     """The profiles to delete so that MOST_PUBLISHED stay.
 
-    Each time one of the namespace that has most, there the one that was measured longest ago: who has thousands of
-    programs measured deletes nobody else's. A profile stays while a job of its fingerprint is not finished:
-    `unfinished` gives these jobs.
+    The namespace for whose jobs most were measured loses one, the oldest, until enough are chosen. So the profiles of a
+    namespace with a few programs outlast another's sweep over thousands. A profile stays while a job of its fingerprint
+    is not finished: `unfinished` gives these jobs.
     """
     over = len(published) - MOST_PUBLISHED
     if over <= 0:

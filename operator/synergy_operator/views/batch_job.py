@@ -121,8 +121,8 @@ def _pair(labels: Object, annotations: Object) -> PairSide | None:
 
 
 def _target(annotations: Object) -> Target:
-    """What the annotations say. A user who may edit Jobs can change them: a value that no target has counts as
-    missing."""
+    """What the annotations say. A value that no target has counts as missing: users with the right to edit Jobs can
+    write any."""
     hit_rate, storage = _hit_rate(annotations.get(ANNOTATION_HIT_RATE)), number_of(annotations.get(ANNOTATION_STORAGE))
     return Target(
         number_of(annotations.get(ANNOTATION_POINT)),

@@ -1,4 +1,4 @@
-"""A user who may edit pods changes their labels and annotations."""
+"""Somebody with the right to edit pods changes labels and annotations of worker pods."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""A user who may edit Jobs changes annotations of a profile Job: the operator goes on, and counts no wrong point."""
+"""Somebody with the right to edit Jobs changes annotations of a profile Job: the operator goes on, and counts no wrong
+point."""
 
 from typing import Any
 

@@ -45,7 +45,7 @@ def test_none_is_deleted_while_there_is_room() -> None:
     assert surplus(_published(aaaaaaaa=40, bbbbbbbb=30, cccccccc=10), lambda _: ()) == []
 
 
-def test_who_measures_much_deletes_what_others_measured_no_sooner_than_his_own() -> None:
+def test_the_namespace_with_most_profiles_loses_its_oldest() -> None:
     nightly = _published("nightly", aaaaaaaa=1)
     older = _published("", bbbbbbbb=5, cccccccc=6)
     sweep = _published("sweep", dddddddd=10, eeeeeeee=11, ffffffff=12, gggggggg=13)
